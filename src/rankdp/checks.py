@@ -1,4 +1,4 @@
-"""The questions that nearly every argument is asked, each with its one sentence of refusal."""
+"""Checks of arguments, each with a refusal in one sentence."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def share(name: str, value: Any) -> float:
 
 
 def one_of(name: str, value: Any, choices: Iterable[str]) -> None:
-    """Refuse a word that is not among the choices."""
+    """Refuse a value that is not among the choices."""
     known = tuple(choices)
     if value not in known:
         raise InputError(Setting(name), f" must be one of {', '.join(known)}, got {_shown(value)}")

@@ -30,7 +30,7 @@ _REPEATS = 40  # releases behind the last two lines: enough for them to get bett
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """The poll, its first release at each epsilon with the mean ranks behind it, and how well many releases do."""
+    """The poll, its first release at each epsilon with estimated mean ranks, and the accuracy of many releases."""
 
     poll: Rankings
     releases: Mapping[float, Release[Rankings]]
@@ -39,7 +39,7 @@ class Demo:
     errors: Mapping[float, float]
     """By epsilon: the root mean squared error of a mean rank."""
     in_order: Mapping[float, float]
-    """By epsilon: the share of item pairs that the estimates put as the true mean ranks do."""
+    """By epsilon: the share of item pairs that the estimates and the true mean ranks put in the same order."""
 
     @property
     def found(self) -> dict[float, dict[str, float]]:
@@ -47,7 +47,7 @@ class Demo:
         return {epsilon: _by_item(self.poll, one.values) for epsilon, one in self.estimates.items()}
 
     def mechanism(self, epsilon: float) -> str:
-        """Which mechanism auto took, and what it keeps."""
+        """The mechanism that auto chose, and what it keeps."""
         return describe(mechanism("auto", len(self.true), epsilon))
 
     def report(self) -> Report:
@@ -97,7 +97,7 @@ class Demo:
 
 
 def run_demo() -> Demo:
-    """Privatize the built-in poll at each epsilon, many times, and aggregate what comes out."""
+    """Privatize the built-in poll many times at each epsilon, and aggregate the releases."""
     poll = town_poll()
     true = poll.ranks().mean(axis=0)
     releases, estimates, errors, in_order = {}, {}, {}, {}
@@ -126,7 +126,7 @@ def _agreeing(one: Floats, other: Floats) -> float:
 
 
 def _concordance_curves(axes: Axes, items: int, epsilons: Sequence[float]) -> None:
-    """The expected share of pairs each mechanism keeps in order, against epsilon: known before any data are seen."""
+    """The expected share of pairs that each mechanism keeps in order, against epsilon; it needs no data."""
     kept: dict[str, list[float]] = {}
     for epsilon in epsilons:
         for candidate in candidates(items, epsilon, purpose="order"):
@@ -163,7 +163,7 @@ def _mean_rank_lines(axes: Axes, true: Mapping[str, float], synthetic: Mapping[f
 
 
 def _spread(levels: Sequence[float], gap: float) -> list[float]:
-    """Heights for labels near rising ``levels``, at least ``gap`` apart: those too close share the room around them."""
+    """Heights for labels near rising ``levels``, at least ``gap`` apart; labels that are too close are spread out."""
     groups: list[list[float]] = []
     for level in levels:
         groups.append([level])

@@ -1,4 +1,4 @@
-"""Every way rankdp says no: one sentence that names the argument, the rule and the value."""
+"""The errors of rankdp: one sentence each, with the argument, the rule and the value."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A setting that a refusal names, and perhaps its value: Python and the command line spell it differently."""
+    """A setting named in a message, optionally with its value; Python and the command line spell it differently."""
 
     name: str
     value: Any = None
@@ -20,7 +20,7 @@ class Setting:
         return self.name if self.value is None else f"{self.name}={self.value!r}"
 
     def spelled(self, options: Mapping[str, str]) -> str:
-        """As a command spells it that has these options by the names of settings; in words where it has none."""
+        """The setting as an option of a command, by the command's options; in words if it has no such option."""
         word = options.get(self.name, self.name.replace("_", " "))
         return word if self.value is None or self.value is True else f"{word} {self.value}"
 
@@ -31,7 +31,7 @@ def settings(names: Iterable[str], between: str = ", ") -> list[str | Setting]:
 
 
 class RankdpError(Exception):
-    """A refusal that is meant to be read by a person; the command line prints it and exits with 1.
+    """A refusal for a person to read; the command line prints it and exits with 1.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class RankdpError(Exception):
     """
 
     options: Mapping[str, str] = {}
-    """How the command that was refused spells settings; empty in Python."""
+    """How the refused command spells settings; empty in Python."""
 
     def __init__(self, *parts: str | Setting) -> None:
         super().__init__(*parts)

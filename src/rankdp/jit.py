@@ -33,7 +33,7 @@ def kernel(function: Kernel) -> Kernel: ...
 @overload
 def kernel(*, effort: Effort) -> Callable[[Kernel], Kernel]: ...
 def kernel(function: Kernel | None = None, *, effort: Effort = math.inf) -> Any:
-    """Make ``function`` a kernel; without an ``effort`` it is one that only other kernels call."""
+    """Make ``function`` a kernel; without an ``effort`` only other kernels may call it."""
     return partial(_Kernel, effort=effort) if function is None else _Kernel(function, effort)
 
 
@@ -46,7 +46,7 @@ class _Kernel:
         update_wrapper(self, function)
 
     def _called(self) -> dict[str, _Kernel]:
-        """The kernels that the function calls, by the names it has for them; compiled ones are dispatchers there."""
+        """The kernels that the function calls, by their names in its module, where compiled ones are dispatchers."""
         names = self._function.__globals__
         found = {}
         for name in self._function.__code__.co_names:
@@ -101,7 +101,7 @@ def has_numba() -> bool:
 
 
 def _warn_once(effort: float) -> None:
-    """Say that a call of about ``effort`` microseconds runs without Numba."""
+    """Warn that a call of about ``effort`` microseconds runs without Numba."""
     if _warned:
         return
     _warned.append(True)
@@ -122,11 +122,11 @@ def _give_notice() -> None:
     from numba.core import event
 
     class Notice(event.Listener):
-        said = False
+        printed = False
 
         def on_start(self, event: Any) -> None:
-            if not self.said and sys.stderr.isatty():
-                self.said = True
+            if not self.printed and sys.stderr.isatty():
+                self.printed = True
                 print("rankdp: compiling kernels for this machine (first use only, some seconds)…", file=sys.stderr)
 
         def on_end(self, event: Any) -> None: ...

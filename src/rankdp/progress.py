@@ -1,7 +1,7 @@
-"""What long work says about itself while it goes on: what it does, how much is done, of how much.
+"""Progress of long work: what is being done, how much of it is done, and the total.
 
-Nobody listens by default. The command line does, on a terminal. What is told are sizes of files and of work that was
-asked for, for whoever runs it; nothing of it enters a release.
+Nobody listens by default; the command line does, on a terminal. Progress may reveal the sizes of files, so it is for
+the person who runs the work; none of it enters a release.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ _listeners: list[Listener] = []
 
 
 def tell(doing: str, done: float, total: float | None = None) -> None:
-    """Say how far the work is; the total is None where only the end tells."""
+    """Report how far the work is; the total is None if it is not known."""
     for listener in _listeners:
         listener(doing, done, total)
 
 
 @contextmanager
 def heard_by(listener: Listener) -> Iterator[None]:
-    """Report it to the listener, from whatever thread it is told."""
+    """Report progress to the listener, from any thread."""
     _listeners.append(listener)
     try:
         yield

@@ -175,7 +175,7 @@ class Releases:
         entries = self.entries(draft)
         written = any(one.name.startswith(("result", "private", "noisy")) for one in place.iterdir())
         if written or any(entry.state != "cancelled" for entry in entries):
-            self._say(draft, place, "failed", (f"{problem}.", *(f"{entry.told}." for entry in entries)))
+            self._say(draft, place, "failed", (f"{problem}.", *(f"{entry.summary}." for entry in entries)))
         else:
             shutil.rmtree(place)
 
@@ -226,7 +226,7 @@ class Releases:
             _together(draft, release).write_all(_outputs(place))
         charged = str(self.ledger_file) if draft.dataset else None
         write_whole(place / SCRIPT, script(draft, place, charged).encode())
-        told = [f"Charged once: {entry.told}." for entry in self.entries(draft)]
+        told = [f"Charged once: {entry.summary}." for entry in self.entries(draft)]
         return (*(told or ["No budget is kept: nothing was charged."]), *notes)
 
 
@@ -260,7 +260,7 @@ def interrupted(made: ReleaseRecord, releases: Releases) -> list[str]:
     """What is known about a release that nobody finished."""
     spent: list[str] = []
     with suppress(RankdpError):
-        spent = [entry.told for entry in releases.entries(made.draft)]
+        spent = [entry.summary for entry in releases.entries(made.draft)]
     if not made.draft.dataset:
         spent = ["no budget was kept for it"]
     return [f"{words[0].upper()}{words[1:]}." for words in spent or ["nothing was charged for it"]]

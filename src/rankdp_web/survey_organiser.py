@@ -32,7 +32,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from rankdp.errors import InputError
-from rankdp.privacy.guarantee import HARDLY
+from rankdp.privacy.guarantee import WEAK_EPSILON
 from rankdp_web.browser_tables import MOST_ITEMS
 from rankdp_web.pages import WITH_FORMS, all_texts, body, language_of, sentence, show
 from rankdp_web.survey_database import Survey, SurveyDatabase, today
@@ -369,7 +369,7 @@ def _problem(form: Mapping[str, str], pictures: Mapping[str, bytes], words: Mapp
         "bad_items": 2 <= len(lines) <= MOST_ITEMS,
         "bad_twins": len(items) == len(lines) and all(items),
         "bad_top": not top or (top.isdecimal() and 1 <= int(top) < len(lines)),
-        "bad_epsilon": 0 < epsilon <= HARDLY,
+        "bad_epsilon": 0 < epsilon <= WEAK_EPSILON,
         "bad_closing": not closing or _good(closing_day, closing),
         "bad_frames": all(_good(frame_site, site) for site in _frames(form)),
         "bad_pictures": all(name in items and _good(picture_file, name, file) for name, file in pictures.items()),

@@ -35,7 +35,7 @@ from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.mechanisms.registry import Protect, check_choice, mechanism, named
 from rankdp.privacy.bits import SecureBits
 from rankdp.privacy.exact import Real, positive
-from rankdp.privacy.guarantee import HARDLY, WHOLE_RANKING, Guarantee, odds_factor
+from rankdp.privacy.guarantee import WEAK_EPSILON, WHOLE_RANKING, Guarantee, odds_factor
 from rankdp.privacy.ledger import Ledger, spending
 from rankdp.privacy.release import Provenance, Release, released
 from rankdp_web.browser_tables import MOST_ITEMS, browser_tables, survey_mechanism
@@ -132,9 +132,9 @@ def new_survey(
         ``descriptions`` (texts by the names of items), ``organiser``, ``contact``, ``legal``, ``closing``, ``kiosk``,
         ``listed`` and ``frames`` as in ``rankdp_web.survey_database.Survey``.
     """
-    if positive(epsilon) > HARDLY and not weak_promise_accepted:
+    if positive(epsilon) > WEAK_EPSILON and not weak_promise_accepted:
         raise InputError(
-            f"epsilon must be at most {HARDLY}, got {epsilon}: a larger one offers almost no protection; "
+            f"epsilon must be at most {WEAK_EPSILON}, got {epsilon}: a larger one offers almost no protection; "
             "respondents read so if you accept that with ",
             Setting("weak_promise_accepted", True),
         )
@@ -443,7 +443,7 @@ def promised(survey: Survey) -> Mapping[str, Any]:
     return {
         "factor": odds_factor(epsilon),
         "whole": odds_factor(guarantee_of(survey).to_local_dp().epsilon),
-        "weak": epsilon > HARDLY,
+        "weak": epsilon > WEAK_EPSILON,
         "sure": sure(float(epsilon)),
         "epsilon": survey.epsilon,
         "kept": kept(made),

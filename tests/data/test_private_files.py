@@ -71,7 +71,7 @@ def test_a_file_of_another_kind_keeps_its_mode(tmp_path):
     path = tmp_path / "file.db"
     AnswerStore(path).close()
     path.chmod(0o644)
-    with pytest.raises(InputError, match="not a file of the ledger kind"):
+    with pytest.raises(InputError, match="this is not a ledger"):
         Store(path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o644
 

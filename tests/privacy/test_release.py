@@ -55,7 +55,7 @@ def test_a_rehearsal_says_so_everywhere(seed):
     ("guarantee", "bits"), [(GUARANTEE, SeededBits(0)), (GUARANTEE, SeededBits(3)), (None, SecureBits())]
 )
 def test_the_two_cannot_be_confused(guarantee, bits):
-    with pytest.raises(InputError, match="a release carries a guarantee and a rehearsal carries none"):
+    with pytest.raises(InputError, match="a release must carry a guarantee and a rehearsal must not"):
         Release([1], guarantee, provenance(bits))
 
 

@@ -25,7 +25,7 @@ _protected = options(
     ),
     option(
         "--max-per-voter",
-        "With --protect voter: the most comparisons of one voter. Without it: one ballot.",
+        "With --protect voter: the largest number of comparisons of one voter.",
         "C",
         int,
     ),

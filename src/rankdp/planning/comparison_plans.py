@@ -1,10 +1,10 @@
-"""Planning for a leaderboard from comparisons: what ``rank`` would say of a field of stated strengths.
+"""Planning for a leaderboard from comparisons: what ``rank`` would publish for items of stated strengths.
 
 N comparisons are spread evenly over the pairs of n items whose log-strengths lie evenly in an interval. A few times,
 votes are drawn and noise is added, always from the same random numbers, and the released numbers go through the
-estimate that ``rank`` makes (``publish.board_estimators``). Intervals are those of these boards, on average. Estimates
-vary around a multiple of the truth: the multiple and the variance are those of the same boards. More than 25 items are
-represented by 25 that are compared as often each, and their order by that of 60.
+estimate that ``rank`` makes (``publish.board_estimators``). Interval widths are averages over these boards. Estimates
+vary around a multiple of the truth; the multiple and the variance come from the same boards. More than 25 items are
+represented by 25 that are each compared equally often, and their order by the order of 60.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from rankdp.privacy.exact import Real, rational
 from rankdp.publish.board_estimators import HiddenDesign
 from rankdp.types import Floats
 
-_BOARDS, _PLAYED = 8, 25  # what is simulated, and the items of each
+_BOARDS, _SIMULATED = 8, 25  # simulated boards, and the most items of each
 _MOST = 60
 
 
@@ -64,7 +64,7 @@ class ManyComparisons(Situation):
         )
 
     def _field(self, most: int) -> tuple[Floats, Floats]:
-        """The strengths, and the expected wins of the row's item over the column's, of at most so many items."""
+        """The strengths of at most ``most`` items, and the expected wins of the row's item over the column's."""
         items = min(self.items, most)
         truth = self.spread * (2 * np.arange(items)[::-1] + 1 - items) / items
         met = 2 * self.comparisons / self.items / (items - 1) * (1 - np.eye(items))
@@ -73,26 +73,26 @@ class ManyComparisons(Situation):
     @cached_property
     def _votes(self) -> list[Floats]:
         """Wins of the row's item over the column's, drawn a few times; pairs meet by chance."""
-        return list(generator().poisson(np.tile(self._field(_PLAYED)[1], (_BOARDS, 1, 1))).astype(float))
+        return list(generator().poisson(np.tile(self._field(_SIMULATED)[1], (_BOARDS, 1, 1))).astype(float))
 
     def _boards(self, option: str, epsilon: float, level: float) -> tuple[float, Floats]:
-        """The half-width of an interval, and estimates as they vary, one per row."""
+        """The half-width of an interval, and simulated estimates, one per row."""
         asked = option, epsilon, level
         if asked not in self._drawn:
             self._drawn[asked] = self._by_wins(epsilon) if option == "wins" else self._by_strengths(epsilon, level)
         return self._drawn[asked]
 
     def _by_wins(self, epsilon: float) -> tuple[float, Floats]:
-        """Wins with luck and noise; pairs meet by chance, so that wins are Poisson."""
+        """Wins with sampling error and noise; pairs meet by chance, so wins are Poisson."""
         wins = self._field(_MOST)[1].sum(axis=1)
         deviation = np.sqrt(wins + NoisyWins(self.protection, Fraction(epsilon), self.delta).noise_variance)
         return math.nan, wins + deviation * generator().standard_normal((COUNT, len(wins)))
 
     def _by_strengths(self, epsilon: float, level: float) -> tuple[float, Floats]:
-        """As the module says."""
+        """From simulated boards (see the module)."""
         boards = [self._board(table, seed, epsilon) for seed, table in enumerate(self._votes)]
         ends = np.array([board.interval(level) for board in boards])
-        found, truth = np.array([board.estimate for board in boards]), self._field(_PLAYED)[0]
+        found, truth = np.array([board.estimate for board in boards]), self._field(_SIMULATED)[0]
         times = float((found @ truth).mean() / (truth @ truth))
         error = math.sqrt(np.square(found - times * truth).mean())
         field = self._field(_MOST)[0]
@@ -100,7 +100,7 @@ class ManyComparisons(Situation):
         return float((ends[:, 1] - ends[:, 0]).mean() / 2), estimates
 
     def _board(self, table: Floats, seed: int, epsilon: float) -> Draws:
-        """What ``rank`` would say of these votes."""
+        """The draws that ``rank`` would make from these votes."""
         random, items = np.random.default_rng(seed), len(table)
 
         def release(noisy: NoisyCounts) -> Floats:
@@ -121,7 +121,7 @@ class ManyComparisons(Situation):
 
     @property
     def _public(self) -> float | None:
-        """The number of comparisons, where ``rank`` may know it."""
+        """The number of comparisons, where it is public."""
         return self.comparisons if self.protection.count_public else None
 
     def _kind(self, epsilon: float) -> str:
@@ -130,9 +130,9 @@ class ManyComparisons(Situation):
         return "residuals" if kind == "objective" else kind
 
     def _counted(self, noisy: NoisyCounts, table: Floats) -> tuple[Floats, float]:
-        """These counts as ``released`` has them, and the variance of their noise."""
+        """The counts that ``noisy`` would release, and the variance of their noise."""
         variance = noisy.count_variance
-        if isinstance(noisy, NoisyTable):  # each item stands for more, so that it meets fewer than it would
+        if isinstance(noisy, NoisyTable):  # each item represents several, so it meets fewer others here
             return 2 * table[~np.eye(len(table), dtype=np.bool_)], variance * (self.items - 1) / (len(table) - 1)
         if isinstance(noisy, NoisyDegrees):
             return np.asarray((table + table.T).sum(axis=1)), variance
@@ -143,7 +143,7 @@ class ManyComparisons(Situation):
         return np.asarray((table - table.T).sum(axis=1)), variance
 
     def _accuracy(self, option: str, measure: Measure, epsilon: float, request: Request) -> float:
-        """Half-widths are those of strengths, which only Bradley-Terry gives."""
+        """Half-widths are for strengths, which only Bradley-Terry has."""
         half_width, estimates = self._boards(option, epsilon, request.level)
         if measure is HALF_WIDTH:
             return half_width

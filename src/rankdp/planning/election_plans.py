@@ -1,17 +1,17 @@
 """Planning for an election by ranked ballots: how likely the published winner is the right one, or how many must vote.
 
-What voters will say is not known, so it is assumed: true scores are independent normal numbers around their mean, with
-a spread as in published elections: for margins between two candidates 0.4 n of n ballots (they have between 0.34 and
-0.67), which makes Borda points 0.28 n m of m candidates; for first places 0.8 n/m. On top comes the noise of
-``mechanisms.ballots``, Laplace on votes and nearly normal on points; the order of sorted noisy scores is that of
-``theory.recovery``.
+How voters will vote is assumed: true scores are independent normal numbers around their mean, with a spread as in
+published elections. The spread is 0.4 n for margins between two candidates in n ballots (published elections have 0.34
+to 0.67), hence 0.28 n m for Borda points with m candidates, and 0.8 n/m for first places. To this comes the noise of
+``mechanisms.ballots``, Laplace on votes and nearly normal on points. ``theory.recovery`` says how well sorting noisy
+scores recovers the order.
 
-For the rules that look at margins, scores are sorted whose differences have the noise of a margin. In simulations the
-rules find the true winner as often or a little oftener (0.76 of cases instead of 0.72 with 10 candidates); only
-`condorcet` finds it less often where the winner is in doubt (0.69 instead of 0.72).
+For rules that use margins, the sorted scores have differences with the noise of a margin. In simulations these rules
+find the true winner as often or slightly more often (0.76 instead of 0.72 with 10 candidates); only `condorcet` finds
+it less often if the winner is in doubt (0.69 instead of 0.72).
 
-For a runoff only the winner is told, by its last round: a margin of 0.4 n against noise of variance t^2, which is right
-with probability 1/2 + arctan(0.4 n/t)/pi. Rounds before it decide between candidates who are further apart or matter
+A runoff is planned for its winner only, by the last round: a margin of 0.4 n against noise of variance t^2 is right
+with probability 1/2 + arctan(0.4 n/t)/pi. Earlier rounds decide between candidates who are further apart or matter
 less. `stv` is planned for one seat.
 """
 
@@ -56,7 +56,7 @@ class ManyBallots(Situation):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """That voters disagree as much as elsewhere."""
+        """That the winner leads as in published elections."""
         usual = "The lead of the winner is assumed to be as in published elections; a close race needs more."
         return (usual, "One seat is assumed.") if self.options == ("stv",) else (usual,)
 
@@ -73,7 +73,7 @@ class ManyBallots(Situation):
         return law, math.sqrt(variance), _SPREAD_OF_MARGINS * self.voters * self.items / math.sqrt(2)
 
     def _accuracy(self, option: str, measure: Measure, epsilon: float, request: Request) -> float:
-        """By the quadratures of ``theory.recovery``; for a runoff as the module says."""
+        """By the quadratures of ``theory.recovery``; for a runoff see the module."""
         if option in ("irv", "stv"):
             rounds = self.items - 1
             votes = vote_noise(self.items, self.protection, Fraction(epsilon), self.delta, rounds=rounds)
@@ -96,23 +96,23 @@ class ManyBallots(Situation):
 def voters_needed(
     items: int, epsilon: Real, right_winner: float, *, rule: str | None, protect: str = "ballot", delta: Real = 0
 ) -> int | None:
-    """How many voters make the published winner the right one with this probability, to half a percent.
+    """How many voters it takes for the published winner to be right with this probability, to half a percent.
 
     Parameters
     ----------
     items
-        How many candidates there are.
+        The number of candidates.
     epsilon
         The privacy of the result.
     right_winner
-        The probability that is asked for.
+        The target probability.
     rule, protect, delta
-        As for ``rankdp.elect``.
+        As in ``rankdp.elect``.
 
     Returns
     -------
     int or None
-        None if a thousand million voters are too few.
+        None if a billion voters are too few.
     """
     exact, asked, rule = float(positive(epsilon)), share("right_winner", right_winner), check_rule(rule)
 
@@ -136,7 +136,7 @@ def voters_report(
     Parameters
     ----------
     items, epsilon, right_winner, rule, protect, delta
-        As for ``voters_needed``.
+        As in ``voters_needed``.
     """
     needed = voters_needed(items, epsilon, right_winner, rule=rule, protect=protect, delta=delta)
     situation = ManyBallots(items, 1, rule, protect, delta)

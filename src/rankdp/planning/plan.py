@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def _loaded(module: str, name: str) -> Callable[..., Situation]:
-    """A situation whose module is loaded when it is asked for: a plan is quick from a standing start."""
+    """A situation whose module is loaded when it is needed, so that a plan starts quickly."""
     return lambda **public: getattr(import_module(f"rankdp.planning.{module}"), name)(**public)
 
 
@@ -43,7 +43,7 @@ SITUATIONS: dict[str, Callable[..., Situation]] = {
     "election": _loaded("election_plans", "ManyBallots"),
 }
 _CURVE_POINTS = 8
-_WORTH_PUBLISHING = 0.8  # of a top list's members that belong there
+_WORTH_PUBLISHING = 0.8  # the share of a top list's members that belong there
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Plan:
 
     @cached_property
     def epsilons(self) -> tuple[float, ...]:
-        """From well below the smallest to a few times the largest epsilon that matter."""
+        """A grid from well below the smallest epsilon of interest to a few times the largest one."""
         finite = [one.epsilon for one in self.choices if math.isfinite(one.epsilon)] or [self.epsilon]
         low, high = min(*finite, EVERYDAY) / 50, min(max(*finite, EVERYDAY) * 3, MOST)
         knots = [*finite, 0.6 * min(finite)]  # where curves are steep
@@ -79,7 +79,7 @@ class Plan:
 
     @cached_property
     def curves(self) -> dict[str, tuple[float, ...]]:
-        """The measure at those epsilons, for each option; of slow ones only where the plan has it anyway, else NaN."""
+        """The measure at those epsilons, by option; NaN for slow options except where the plan computed it anyway."""
         return {
             choice.name: tuple(
                 math.nan
@@ -92,7 +92,7 @@ class Plan:
 
     @cached_property
     def respondents(self) -> dict[str, float | None]:
-        """By option: how many respondents tell an unbiased aggregate as much as one true ranking, where that is known.
+        """By option: how many respondents are worth one true ranking to an unbiased aggregate, where that is known.
 
         Not part of the choices: it may need compiled code, and the plan itself is quick.
         """
@@ -109,7 +109,7 @@ class Plan:
 
     @property
     def compares_respondents(self) -> bool:
-        """Whether it is known how many respondents tell as much as one true ranking."""
+        """Whether it is known how many respondents are worth one true ranking."""
         return any(needed is not None for needed in self.respondents.values())
 
     def table(self) -> Table:
@@ -124,13 +124,13 @@ class Plan:
         rows = []
         for choice in self.choices:
             needs = "–" if math.isnan(choice.accuracy[self.measure.name]) else short(choice.epsilon)
-            told = self.respondents[choice.name] if self.compares_respondents else None
+            needed = self.respondents[choice.name] if self.compares_respondents else None
             rows.append(
                 [
                     choice.name,
                     *([needs] if self.target is not None else []),
                     *(measure.show(choice.accuracy[measure.name]) for measure in measures),
-                    *(["–" if told is None else f"{float(f'{told:.3g}'):,g}"] if self.compares_respondents else []),
+                    *(["–" if needed is None else f"{float(f'{needed:.3g}'):,g}"] if self.compares_respondents else []),
                 ]
             )
         return Table(heads, rows)
@@ -188,7 +188,7 @@ def plan(
     level: float = 0.95,
     **public: Any,
 ) -> Plan:
-    """What accuracy an epsilon buys, or which epsilon an accuracy needs. Give exactly one of both.
+    """What accuracy an epsilon buys, or which epsilon an accuracy needs. Give exactly one of the two.
 
     Parameters
     ----------
@@ -215,10 +215,10 @@ def plan(
     level
         The confidence of intervals.
     **public
-        The public numbers of the situation. For a ranking: ``items``, perhaps ``voters`` and ``protect``. For
-        comparisons: ``items``, ``comparisons`` and ``protect``, perhaps ``max_per_voter``, ``delta`` and ``spread``.
-        For scores: ``items`` and ``bounds``, perhaps ``law`` and ``delta``. For an election: ``items``, ``voters`` and
-        ``rule``, perhaps ``protect`` and ``delta``.
+        The public numbers of the situation. For a ranking: ``items``, optionally ``voters`` and ``protect``. For
+        comparisons: ``items``, ``comparisons`` and ``protect``, optionally ``max_per_voter``, ``delta`` and ``spread``.
+        For scores: ``items`` and ``bounds``, optionally ``law`` and ``delta``. For an election: ``items``, ``voters``
+        and ``rule``, optionally ``protect`` and ``delta``.
 
     Returns
     -------
@@ -231,7 +231,7 @@ def plan(
     asked = [name for name, value in targets.items() if value is not None]
     if len(asked) + (epsilon is not None) != 1:
         raise InputError(
-            "give ", *settings(["epsilon", *targets], " or "), ", got ", *(settings(asked, " and ") or ["none of them"])
+            "give ", *settings(["epsilon", *targets], " or "), ", got ", *(settings(asked, " and ") or ["nothing"])
         )
     try:
         described = SITUATIONS[situation](**public)
@@ -253,7 +253,7 @@ def plan(
 
 
 def _exact(epsilon: float) -> str | None:
-    """An epsilon as every JSON of rankdp has it: a text that says it exactly; None where there is none."""
+    """An epsilon as in every JSON of rankdp: exact, as text; None if it is infinite."""
     return str(rational(float(f"{epsilon:.12g}"))) if math.isfinite(epsilon) else None
 
 
@@ -263,8 +263,8 @@ def _what_epsilon_buys(situation: Situation, request: Request, epsilon: float, m
     choices = _choices(situation, request, measure, epsilon, dict.fromkeys(situation.options, epsilon))
     best = choices[0]
     known = [kind for kind in situation.measures if not math.isnan(best.accuracy[kind.name])]
-    *told, last = [request.phrase(kind, best.accuracy[kind.name]) for kind in known]
-    given = f"{', '.join(told)} and {last}" if told else last
+    *phrases, last = [request.phrase(kind, best.accuracy[kind.name]) for kind in known]
+    given = f"{', '.join(phrases)} and {last}" if phrases else last
     sentence = f"At epsilon {short(epsilon)}, {best.name} on {situation.subject} gives {given}."
     return Plan(situation, request, measure, None, epsilon, choices, (sentence, *situation.assumptions))
 
@@ -298,7 +298,7 @@ def _what_accuracy_needs(situation: Situation, request: Request, measure: Measur
 def _choices(
     situation: Situation, request: Request, measure: Measure, epsilon: float, needs: dict[str, float]
 ) -> tuple[Choice, ...]:
-    """All options with what they deliver at ``epsilon``, the best first; simple ones first among equals."""
+    """All options with what they deliver at ``epsilon``, the best first; ties keep simple options first."""
     found = [
         Choice(
             name,
@@ -318,7 +318,7 @@ def _choices(
 
 
 def _reachable(situation: Situation, request: Request, name: str) -> list[str]:
-    """What an everyday epsilon does give: pairs, and the longest top list that mostly holds."""
+    """What an everyday epsilon gives: pairs in order, and the longest top list that is mostly right."""
     if PAIRS not in situation.measures:
         return []
     best = max(
@@ -326,7 +326,7 @@ def _reachable(situation: Situation, request: Request, name: str) -> list[str]:
         key=lambda option: (situation.accuracy(option, PAIRS, EVERYDAY, request), option == name),
     )
     pairs = situation.accuracy(best, PAIRS, EVERYDAY, request)
-    said = f"At epsilon {EVERYDAY:g} expect {request.phrase(PAIRS, pairs)} with {best}"
+    expected = f"At epsilon {EVERYDAY:g} expect {request.phrase(PAIRS, pairs)} with {best}"
     lists = {
         k: situation.accuracy(best, TOP, EVERYDAY, Request(k, request.level))
         for k in range(1, max(1, min(10, situation.items // 4)) + 1)
@@ -334,11 +334,11 @@ def _reachable(situation: Situation, request: Request, name: str) -> list[str]:
     good = [k for k, kept in lists.items() if kept >= _WORTH_PUBLISHING]
     if good:
         k = max(good)
-        return [f"{said}; consider publishing only the top {k}, of which {lists[k]:.0%} would belong there."]
+        return [f"{expected}; consider publishing only the top {k}, of which {lists[k]:.0%} would belong there."]
     if all(math.isnan(kept) for kept in lists.values()):
-        return [f"{said}."]
+        return [f"{expected}."]
     k = max(lists, key=lambda one: lists[one] if not math.isnan(lists[one]) else -1)
-    return [f"{said}; a published top {k} would hold {lists[k]:.0%} of the true one."]
+    return [f"{expected}; a published top {k} would hold {lists[k]:.0%} of the true one."]
 
 
 def short(epsilon: float) -> str:

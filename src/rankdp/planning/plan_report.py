@@ -27,8 +27,8 @@ def plan_report(plan: Plan) -> Report:
     plan
         What ``rankdp.plan`` returned.
     """
-    heads, rows, told = plan.situation.promises(plan.epsilon)
-    advice = [*plan.sentences[1:], plan.situation.advice(plan.recommended.name, plan.epsilon), told]
+    heads, rows, choosing = plan.situation.promises(plan.epsilon)
+    advice = [*plan.sentences[1:], plan.situation.advice(plan.recommended.name, plan.epsilon), choosing]
     return Report(
         title=f"Plan: {plan.situation.subject}",
         records=[
@@ -51,7 +51,7 @@ def plan_report(plan: Plan) -> Report:
 
 
 def draw(plan: Plan, axes: Axes) -> None:
-    """The measure against epsilon, a line for each option; the target, if any, as a dotted line."""
+    """The measure against epsilon, one line per option; the target, if any, as a dotted line."""
     for name, values in plan.curves.items():
         if not all(math.isnan(value) for value in values):
             if name in plan.situation.slow or np.isfinite(values).sum() < 2:
@@ -79,9 +79,9 @@ def draw(plan: Plan, axes: Axes) -> None:
 def smooth(
     measure: Measure, epsilons: Sequence[float], values: Sequence[float], points: int = 400
 ) -> tuple[Floats, Floats]:
-    """A line through the known values: monotone cubics in the scale where they are fairly straight.
+    """A line through the known values: monotone cubics on a scale where the curve is nearly straight.
 
-    That is log(-log) of shares and log of the others, over log epsilon.
+    The scale is log(-log) for shares and log for other measures, over log epsilon.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Planning for one ranking: what the ranking mechanisms keep of its order, from closed forms (Xu).
 
-Where the number of voters is known, also how wide the interval of a win rate is that all their rankings give together,
-in the worst case: z sqrt((V + 1/4)/n), as in ``aggregation.respondents``.
+If the number of voters is known, the plan also has the half-width of a win rate's interval from all their rankings, in
+the worst case: z sqrt((V + 1/4)/n), as in ``aggregation.respondents``.
 
 ``promises`` puts the two promises side by side: one position at epsilon, the whole answer at epsilon and at twice that.
 """
@@ -24,7 +24,7 @@ from rankdp.theory.estimators import pair_estimator
 
 _MOST_ITEMS = 10_000
 
-_OUTSIDE = 1000  # answers of which a plan says what they hide; a survey says its own number
+_OUTSIDE = 1000  # answers in the sentence on what outsiders learn; a survey uses its own number
 
 
 class OneRanking(Situation):
@@ -41,14 +41,14 @@ class OneRanking(Situation):
             self.measures = (*self.measures, WIN_RATE)
         self.subject = f"a ranking of {items} items"
         self.options = serving(items)
-        if protect == "ranking":  # the position epsilon of a slow one takes many builds, and the ball is better
+        if protect == "ranking":  # finding the position epsilon of a slow one takes many builds; the ball is better
             self.options = tuple(name for name in self.options if not MECHANISMS[name].slow)
         self.slow = frozenset(name for name in self.options if MECHANISMS[name].slow)
 
     def options_for_top(self, k: int) -> tuple[str, ...]:
-        """With tiers for it: the top list and the rest."""
+        """Adds mechanisms with two tiers: the top list and the rest."""
         tiered = [name for name in self.options if issubclass(MECHANISMS[name], Tiered)]
-        tiered = [name for name in tiered if not MECHANISMS[name].has_offsets]  # whose cuts are nobody's choice
+        tiered = [name for name in tiered if not MECHANISMS[name].has_offsets]  # offsets choose the cuts
         return (*self.options, *(named(name, [k, self.items - k]) for name in tiered))
 
     def respondents(self, option: str, epsilon: float) -> float | None:
@@ -56,16 +56,16 @@ class OneRanking(Situation):
         return respondents_for_one(mechanism(option, self.items, epsilon, protect=self.protect), self.protect)
 
     def advice(self, best: str, epsilon: float) -> str:
-        """What ``auto`` takes by default, if that is another one."""
+        """What ``auto`` uses by default, if that is another mechanism."""
         taken = type(mechanism("auto", self.items, epsilon, protect=self.protect)).name
-        return "" if taken == best else f"By default privatize takes {taken}, which needs the fewest respondents."
+        return "" if taken == best else f"By default privatize uses {taken}, which needs the fewest respondents."
 
     def promises(self, epsilon: float) -> tuple[list[str], list[list[str]], str]:
         """One position and the whole answer side by side: heads, rows and a recommendation; no rows for long lists."""
         heads = ["promise", "mechanism", "two whole answers", "pairs kept", "answers for one (mean ranks)"]
         if not KendallBall.serves(self.items):
             long = (
-                f"Above {KendallBall.most_items} items protecting the whole answer leaves almost nothing of its order."
+                f"Above {KendallBall.most_items} items, protecting the whole answer keeps almost nothing of its order."
             )
             return heads, [], long
         rows = []
@@ -86,9 +86,9 @@ class OneRanking(Situation):
                     "–" if needed is None else f"{needed:,.3g}",
                 ]
             )
-        told = "Where one item is delicate, protect the position; where the answer as a whole is, protect the ranking."
+        choice = "If single items are sensitive, protect the position; if the whole answer is, protect the ranking."
         outside = outside_sentence(mechanism("auto", self.items, epsilon, protect="ranking"), _OUTSIDE)
-        return heads, rows, f"{told} {outside}"
+        return heads, rows, f"{choice} {outside}"
 
     def _accuracy(self, option: str, measure: Measure, epsilon: float, request: Request) -> float:
         """From the mechanism's own public numbers."""

@@ -1,4 +1,4 @@
-"""Planning for a vector of scores (Jeong): what sorting the noisy scores tells of their order.
+"""Planning for a vector of scores (Jeong): how well sorting the noisy scores recovers their order.
 
 Each noise has the smallest standard deviation that its epsilon allows for scores in the bounds, (24).
 """
@@ -25,7 +25,7 @@ class ScoreVector(Situation):
     """``items`` scores between public ``bounds``, independent draws of a publicly assumed ``law``.
 
     ``law`` is "uniform", "normal", "exponential" or "beta" on the bounds, a frozen scipy distribution or a public
-    sample, such as last year's scores. ``delta`` above 0 lets Gaussian noise take part.
+    sample, such as last year's scores. With ``delta`` above 0, Gaussian noise is an option.
     """
 
     measures = (PAIRS, EXACT, TOP, HALF_WIDTH)

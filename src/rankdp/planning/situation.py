@@ -1,7 +1,7 @@
-"""What a plan is made of: a situation described by public numbers, measures of accuracy, mechanisms side by side.
+"""The parts of a plan: a situation described by public numbers, measures of accuracy, mechanisms side by side.
 
-A situation knows, for each of its options (mechanisms, kinds of noise) and each measure, the accuracy that an epsilon
-buys. Accuracy never falls with epsilon, so the epsilon that an accuracy needs is where a curve meets a line.
+A situation computes, for each of its options (mechanisms, kinds of noise) and each measure, the accuracy that an
+epsilon buys. Accuracy never falls with epsilon, so a root search finds the epsilon that an accuracy needs.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from typing import Any
 from rankdp.checks import positive
 from rankdp.errors import InputError, Setting
 
-EVERYDAY = 5.0  # an epsilon that people publish with: what it buys is stated whenever much more is asked for
-LEAST, MOST = 1e-3, 1e6  # where an epsilon is looked for
+EVERYDAY = 5.0  # an epsilon that people publish with: what it buys is stated if a goal needs much more
+LEAST, MOST = 1e-3, 1e6  # the range in which an epsilon is searched
 _STRIDE = 2048
 _STEP = math.log(8) / _STRIDE  # in the logarithm of a needed epsilon
-_HARDLY = 0.05  # of a gain in ``Measure.lead`` over one stride
+_SMALL_GAIN = 0.05  # in ``Measure.lead``, over one stride
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A way to say how accurate a release is."""
+    """A measure of how accurate a release is."""
 
     name: str
     words: str
@@ -33,7 +33,7 @@ class Measure:
     share: bool = True
 
     def show(self, value: float) -> str:
-        """The value as a reader wants it."""
+        """The value as text."""
         if math.isnan(value):
             return "–"
         if not self.share:
@@ -43,9 +43,9 @@ class Measure:
         return "above 99.9%" if 0.9995 <= value < 1 else f"{value:.1%}"
 
     def lead(self, value: float, target: float) -> float:
-        """How far an accuracy is ahead of the target, not negative if it meets it; NaN if it is not known.
+        """How far an accuracy is ahead of the target, at least 0 if it meets it; NaN if it is not known.
 
-        In a scale that makes curves over log epsilon fairly straight: log(-log) of shares, log of the others.
+        The scale makes curves over log epsilon nearly straight: log(-log) for shares, log for other measures.
         """
         if math.isnan(value):
             return math.nan
@@ -56,11 +56,11 @@ class Measure:
         return math.log(math.log(target) / math.log(value))
 
     def check(self, target: float) -> float:
-        """A target that can be asked for, or one sentence that says why not."""
+        """The target as a number, or a refusal."""
         asked = positive(self.name, target)
         if self.share and asked >= 1:
             raise InputError(
-                Setting(self.name), f" must be a share below 1, since noise never leaves certainty, got {target!r}"
+                Setting(self.name), f" must be a share below 1, because noise rules out certainty, got {target!r}"
             )
         return asked
 
@@ -90,9 +90,9 @@ class Situation(ABC):
     protects: str
     #: the names of what is compared, simple ones first
     options: tuple[str, ...]
-    #: those of them that take long: their epsilon is looked for around the smallest of the others
+    #: slow options: their epsilon is searched around the smallest one of the others
     slow: frozenset[str] = frozenset()
-    #: which accuracies it can tell, the most important one first
+    #: the measures that it can compute, the most important one first
     measures: tuple[Measure, ...]
     #: how many things are ranked
     items: int
@@ -102,7 +102,7 @@ class Situation(ABC):
         return {}
 
     def accuracy(self, option: str, measure: Measure, epsilon: float, request: Request) -> float:
-        """What ``epsilon`` buys with this option; NaN where it is not known. Remembered, since curves ask it again."""
+        """What ``epsilon`` buys with this option; NaN where it is not known. Cached, because curves need it again."""
         asked = (option, measure, epsilon, request)
         if asked not in self._known:
             self._known[asked] = self._accuracy(*asked)
@@ -110,27 +110,27 @@ class Situation(ABC):
 
     @abstractmethod
     def _accuracy(self, option: str, measure: Measure, epsilon: float, request: Request) -> float:
-        """The same, computed."""
+        """Compute what ``accuracy`` returns."""
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What was assumed in addition to the given numbers, one sentence each."""
+        """The assumptions in addition to the given numbers, one sentence each."""
         return ()
 
     def options_for_top(self, k: int) -> tuple[str, ...]:
-        """What is compared where a top list of k is what matters."""
+        """What is compared for a top list of k."""
         return self.options
 
     def respondents(self, option: str, epsilon: float) -> float | None:
-        """How many respondents tell an unbiased aggregate as much as one true ranking, None where there is none."""
+        """How many respondents are worth one true ranking to an unbiased aggregate; None where that is not known."""
         return None
 
     def advice(self, best: str, epsilon: float) -> str:
-        """What to know before taking the best option at this epsilon."""
+        """What to know before choosing the best option at this epsilon."""
         return ""
 
     def promises(self, epsilon: float) -> tuple[list[str], list[list[str]], str]:
-        """What the promises that are possible cost at this epsilon: heads and rows of a table, and a sentence."""
+        """What the possible promises cost at this epsilon: heads and rows of a table, and a sentence."""
         return [], [], ""
 
     def detail(self, option: str, epsilon: float) -> Mapping[str, Any]:
@@ -140,7 +140,7 @@ class Situation(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What was asked: the length of the top list and the confidence of intervals."""
+    """The question: the length of the top list and the confidence of intervals."""
 
     top: int
     level: float = 0.95
@@ -160,8 +160,8 @@ def needed_epsilon(
     """The smallest epsilon between ``LEAST`` and ``MOST`` that meets the target, rounded up; infinite if none does.
 
     Epsilons are whole powers of exp(``_STEP``). Strides of a factor 8 from epsilon 1, or growing ones from ``near``,
-    find two that the answer lies between (the last one goes all the way where more epsilon has ceased to help); the
-    Illinois method finds it.
+    bracket the answer (where more epsilon has stopped helping, the next stride goes to the end); the Illinois method
+    finds it.
     """
     low_end, high_end = math.ceil(math.log(LEAST) / _STEP), math.floor(math.log(MOST) / _STEP)
 
@@ -175,15 +175,15 @@ def needed_epsilon(
     while not at_high >= 0:
         if high == high_end:
             return math.inf
-        stuck = high - low == _STRIDE and at_high - at_low < _HARDLY
+        stuck = high - low == _STRIDE and at_high - at_low < _SMALL_GAIN
         low, at_low, high = high, at_high, high_end if stuck else min(high + stride, high_end)
         at_high, stride = lead(high), min(8 * stride, _STRIDE)
-    while at_low >= 0 and low > low_end:  # where the search began is enough: look below
+    while at_low >= 0 and low > low_end:  # the start meets the target: search below
         high, at_high, low = low, at_low, max(low - stride, low_end)
         at_low, stride = lead(low), min(8 * stride, _STRIDE)
     if at_low >= 0:
         return math.exp(low * _STEP)
-    while high - low > 1:  # the straight line between the ends says where to look; an end that stays counts half
+    while high - low > 1:  # try where the straight line between the ends is 0; an end that stays counts half
         share = at_low / (at_low - at_high) if math.isfinite(at_low - at_high) else 0.5
         near = min(2, (high - low) // 2)
         place = min(max(low + round(share * (high - low)), low + near), high - near)

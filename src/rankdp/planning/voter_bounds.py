@@ -1,9 +1,9 @@
 """How many comparisons of each voter to use: advice from a public guess of how many each voter gives.
 
 With at most c of each voter, n(c) = sum over voters of min(votes, c) comparisons are used, and the noise grows with c:
-a score errs by sampling ~ 1/n(c) and by privacy ~ (c / (epsilon n(c)))^2 (`comparison_plans`). A small c throws votes
-away, a large one pays for voters who have many. The guess must not be read off the secret votes: c is published, and
-would tell about them.
+the squared error of a score has a sampling part ~ 1/n(c) and a privacy part ~ (c / (epsilon n(c)))^2
+(`comparison_plans`). A small c discards votes, a large one adds noise to protect voters with many. The guess must not
+come from the secret votes: c is published and would reveal something about them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rankdp.report.results import Table
 
 @dataclass(frozen=True, slots=True)
 class VoterBound:
-    """What a leaderboard is like with at most this many comparisons per voter."""
+    """A leaderboard with at most this many comparisons per voter."""
 
     most: int
     comparisons: int
@@ -36,7 +36,7 @@ class VoterBound:
 def voter_bounds(
     items: int, votes_per_voter: Mapping[int, int], epsilon: Real, *, level: float = 0.95, spread: float = 1.0
 ) -> list[VoterBound]:
-    """Every bound worth considering, that with the shortest intervals (to two digits) first; of ties the lowest.
+    """Every bound worth considering, sorted by the length of intervals (to two digits), then by the bound.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def voter_bounds_report(
     Parameters
     ----------
     items, votes_per_voter, epsilon, level, spread
-        As for ``voter_bounds``.
+        As in ``voter_bounds``.
     """
     bounds = voter_bounds(items, votes_per_voter, epsilon, level=level, spread=spread)
     best, given = bounds[0], sum(votes * voters for votes, voters in votes_per_voter.items())
@@ -111,5 +111,5 @@ def voter_bounds_report(
         tables=[Table(heads, rows)],
         headline=f"Use at most {best.most:,} comparison{'s' * (best.most > 1)} of each voter.",
         words=[f"rankdp rank VOTES --epsilon {epsilon} --protect voter --max-per-voter {best.most}"],
-        computed=["The guess must not come from the votes: the bound is published and would tell about them."],
+        computed=["The guess must not come from the votes: the bound is published and would reveal them in part."],
     )

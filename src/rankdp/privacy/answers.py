@@ -1,15 +1,15 @@
-"""Permanent answers: a voter who is asked the same question again gives the same synthetic answer, at no further cost.
+"""Stored answers: a voter who is asked the same question again gives the same synthetic answer, at no further cost.
 
-Asking a voter every week at epsilon 1 costs 52 a year, because fresh noise averages out. A stored answer does not: the
-second release is a copy of the first. A *question* is a list of items and a ``wave``, with the epsilon and the
-mechanism that it was first asked with; with others it is refused. A voter answers a question once, in the first call
-that asks them, and every later call returns that answer, *also when their true ranking has changed*: an answer that
+Asking a voter every week at epsilon 1 costs 52 a year, because fresh noise averages out. A stored answer costs nothing
+more: the second release is a copy of the first. A *question* is a list of items and a ``wave``, with one epsilon and
+one mechanism; asking it with another epsilon or mechanism is refused. A voter answers a question once, in the first
+call that asks them, and every later call returns that answer, *even if their true ranking has changed*: an answer that
 moved with the truth would be a second release. A new ``wave`` says that the rankings were collected again; they are
 drawn and charged again.
 
 **What is charged.** A ledger (its file, its data set and, where one is stated, the part of the voters) pays for a
-question in the first release under it that returns any answer to it: epsilon once, no matter who drew the answers, and
-whether another ledger paid for them or none did. Later releases of the same question under the same ledger are free,
+question in the first release under it that returns any answer to it. It pays epsilon once, no matter who drew the
+answers and whether another ledger paid for them. Later releases of the same question under the same ledger are free,
 also for voters who join.
 
 Proof. Fix a ledger and a voter v. What is released under the ledger about v is at most one draw for each question that
@@ -17,20 +17,20 @@ the ledger has paid for, and copies of it, and the plain releases, each of which
 loss about v is at most the sum of the epsilons of those questions and releases, which is what the ledger has charged.
 Other voters' answers are drawn independently of v's ranking and add nothing (parallel composition), so that one charge
 serves all voters, also later ones. A plain ``privatize`` of the same voters is another draw and is charged in
-full. Draws that were never released under a ledger are not in its total: it covers what it hears of.
+full. Draws that were never released under a ledger are not in its total.
 
 **Old copies.** "One draw" needs the file: a restored backup would draw again what it has forgotten. So both files are
-chains of events that note each other. Before answers are returned under a ledger, the ledger notes on disk how far the
-file of answers has come; a file that does not contain what the ledger has noted is refused. A crash before the note
+chains of events that record each other. Before answers are returned under a ledger, the ledger records on disk how far
+the file of answers has come; a file that does not contain what the ledger has recorded is refused. A crash before that
 leaves answers that were never shown. In turn the file of answers keeps the charge's entry; a ledger without it has lost
-charges and is refused too, rather than charged again: its total would still lack the others that it lost.
+charges and is refused too. Charging it again would not do: its total would still lack the other lost charges.
 
-The charge is on disk before anything is drawn, the answers are on disk before they are returned. A crash in between
+The charge is on disk before anything is drawn, and the answers are on disk before they are returned. A crash in between
 leaves the charge spent and the question unpaid; it is charged again.
 
-A voter is found by HMAC-SHA256(key, question, voter), so that the file does not say who has answered. The key is in a
-file of its own, readable by its owner alone: anyone who has both files can try names. Without its key a file of answers
-is of no use, and it is refused. The answers themselves are synthetic, and may be known.
+A voter is found by HMAC-SHA256(key, question, voter), so the file does not show who has answered. The key is in a
+separate file that only its owner can read: anyone who has both files can try names. A file of answers without its key
+is useless and is refused. The answers themselves are synthetic and may become known.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class AnswerStore:
     key
         The file of its key, ``path`` + ".key" unless given.
     wait
-        How many seconds a lock of other processes is waited for.
+        How many seconds to wait for a lock of other processes.
     """
 
     def __init__(
@@ -124,21 +124,21 @@ class AnswerStore:
         guarantee: Guarantee | None = None,
         what: str = "answers",
     ) -> NDArray[np.int32]:
-        """One synthetic order for each voter, the stored one where there is one.
+        """One synthetic order for each voter: the stored one, or a new draw.
 
         Parameters
         ----------
         question
             What is asked. In one wave the same items have one epsilon and one mechanism; others are refused.
         voters
-            Their ids, each once. They are told apart by their text without the spaces around it.
+            Their ids, each once, compared as trimmed text.
         draw
             Gets the rows of the voters without an answer and returns their synthetic orders.
         ledger
-            Who pays: charged before anything is drawn, unless it has paid for this question before. Without one the
-            answers are drawn unpaid, and charged when they are first released under a ledger.
+            The ledger to charge before anything is drawn, unless it has paid for this question before. Answers drawn
+            without a ledger are charged when they are first released under one.
         guarantee
-            What one answer promises, which is what the ledger is charged; of the question's epsilon.
+            The guarantee of one answer, which the ledger is charged for; its epsilon is the question's.
         what
             The description of the ledger's entry.
 
@@ -153,10 +153,10 @@ class AnswerStore:
         if len(set(ids)) < len(ids):
             raise InputError("voters must name each voter once: a voter has one answer to a question")
         if ledger is not None and (guarantee is None or guarantee.epsilon != positive(question.epsilon)):
-            raise InputError("guarantee must state the question's epsilon where a ledger is to pay for it")
+            raise InputError("guarantee must state the question's epsilon if a ledger pays for it")
 
         def work(writing: Writing) -> tuple[dict[bytes, bytes], State]:
-            _refuse_another(writing, question)
+            _refuse_other_terms(writing, question)
             if ledger is not None:
                 refuse_old_copies(writing, self._store, ledger, "would draw again what it has forgotten")
             answers = self._known(writing, ids)
@@ -182,7 +182,7 @@ class AnswerStore:
             stored, state = self._store.write(work)
             if ledger is not None:
                 note_state(ledger, state)
-        return _together([stored[voter] for voter in ids])
+        return _stacked([stored[voter] for voter in ids])
 
     def known(self, question: Question, voters: Iterable[Any]) -> NDArray[np.bool_]:
         """Which voters have answered a question.
@@ -204,20 +204,20 @@ class AnswerStore:
         return np.array([voter in stored for voter in ids], dtype=bool)
 
     def close(self) -> None:
-        """Give the file back; a later call opens it again."""
+        """Close the file; a later call opens it again."""
         self._store.close()
 
     def _ids(self, question: Question, voters: Iterable[Any]) -> list[bytes]:
         return self._key.hashes(question.digest, voters)
 
     def _known(self, writing: Writing, ids: list[bytes]) -> dict[bytes, bytes]:
-        """The stored answers of these voters; another key would find none of them."""
+        """The stored answers of these voters; with another key nobody would be found."""
         self._key.check(writing, self._store)
         return dict(writing.found("SELECT voter, answer FROM answers WHERE voter IN", ids))
 
 
-def _refuse_another(writing: Writing, question: Question) -> None:
-    """In one wave the same items are asked for with one epsilon and one mechanism."""
+def _refuse_other_terms(writing: Writing, question: Question) -> None:
+    """Refuse to ask for the same items in the same wave with another epsilon or mechanism."""
     asked = [text for (text,) in writing.rows("SELECT asked FROM questions")]
     if question.text in asked:
         return
@@ -255,8 +255,8 @@ def _orders(drawn: Any, rows: int) -> NDArray[np.int32]:
     return array
 
 
-def _together(answers: list[bytes]) -> NDArray[np.int32]:
-    """Rows under rows; shorter ones are padded with -1."""
+def _stacked(answers: list[bytes]) -> NDArray[np.int32]:
+    """The answers as rows of one array; shorter ones are padded with -1."""
     width = max(map(len, answers))
     if min(map(len, answers)) < width:
         answers = [answer + b"\xff" * (width - len(answer)) for answer in answers]

@@ -1,4 +1,4 @@
-"""The one place random bits come from: an AES-256-CTR keystream, keyed by the operating system.
+"""The only source of random bits: an AES-256-CTR keystream, keyed by the operating system.
 
 ``SecureBits`` is what releases use. Every thread has its own keystream with its own key, and a
 process that finds itself forked throws the inherited keystream away and asks the operating system for a new
@@ -22,9 +22,9 @@ from rankdp.errors import InputError
 from rankdp.types import Words
 
 _ZEROS = bytes(1 << 18)
-_forks = [0]  # between this process and the one that imported the module
+_forks = [0]  # since the process that imported the module
 os.register_at_fork(after_in_child=lambda: _forks.append(_forks.pop() + 1))
-_WORDS_PER_KEY = 1 << 34  # far below the 2**64 blocks at which CTR mode could be told from random bits
+_WORDS_PER_KEY = 1 << 34  # far below the 2**64 blocks at which CTR mode could be distinguished from random bits
 
 
 def _keystream(key: bytes) -> Any:
@@ -43,7 +43,7 @@ def _fill(stream: Any, count: int) -> Words:
 class Bits(ABC):
     """A source of uniform 64-bit words."""
 
-    #: the seed of a rehearsal; None where the bits are fit for a release
+    #: the seed of a rehearsal; None if the bits are fit for a release
     seed: int | None = None
 
     @abstractmethod
@@ -82,7 +82,7 @@ class SecureBits(Bits):
             How many.
         """
         keyed = self._keyed
-        process = os.getpid(), _forks[0]  # a process number can come back, the number of forks cannot
+        process = os.getpid(), _forks[0]  # a process id can be used again, a number of forks cannot
         if keyed.process != process or keyed.left < count:
             keyed.stream, keyed.process = _keystream(os.urandom(32)), process
             keyed.left = max(_WORDS_PER_KEY, count)
@@ -130,7 +130,7 @@ class SeededBits(Bits):
 
 
 def seeded(bits: Bits | None, seed: int | None) -> Bits | None:
-    """The bits of a verb that takes either: ``seed`` makes a rehearsal; both together are refused."""
+    """The bits for a function that takes ``bits`` or ``seed``: a seed makes a rehearsal; both together are refused."""
     if seed is None:
         return bits
     if bits is not None:

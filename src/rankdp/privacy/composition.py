@@ -1,32 +1,31 @@
-"""What several releases cost together, when each was chosen after the answers of those before.
+"""The cost of several releases together, when each may be chosen after seeing the results of the earlier ones.
 
-A ledger admits one release after another, and the next may depend on what the last one said. That rules out taking the
-best of many bounds after the fact; what is used here are *filters*, which hold whatever the order and the choices:
+A ledger admits one release after another, and the next may depend on the results before. That rules out taking the best
+of many bounds after the fact; *filters* are used here, which hold whatever the order and the choices:
 
 - basic: the epsilons add up to at most E and the deltas to at most D (Rogers, Roth, Ullman, Vadhan 2016);
-- Rényi at an order a fixed in advance: the divergences of order a add up to at most t, then all together are (a, t)-RDP
-  (Feldman, Zrnic 2021, Theorem 3.1), which is (eps, delta)-DP with eps = t + log(1 - 1/a) - log(a delta)/(a - 1)
-  (Canonne, Kamath, Steinke 2020, Proposition 12).
+- Rényi at an order a fixed in advance: if the divergences of order a add up to at most t, all releases together are
+  (a, t)-RDP (Feldman, Zrnic 2021, Theorem 3.1), which is (eps, delta)-DP with eps = t + log(1 - 1/a)
+  - log(a delta)/(a - 1) (Canonne, Kamath, Steinke 2020, Proposition 12).
 
-*Whichever fits* is no filter with the whole delta for each: on the outcomes that end under filter f the excess over e^E
-is at most that filter's delta, and the outcomes of all filters add up. So delta is split: half for basic composition,
-and a quarter of the other half for each of four orders (1, 2, 4 and 8 times the one that is best for Gaussian noise
-that fills the whole budget; the larger ones serve mixtures with pure releases). Releases without a delta need none of
-basic's half. The split costs about a tenth of epsilon on the Rényi side.
+Using *whichever filter fits*, each with the whole delta, is not a filter: on the outcomes that end under filter f the
+excess over e^E is at most that filter's delta, and these add up over the filters. So delta is split: half for basic
+composition, and a quarter of the other half for each of four orders (1, 2, 4 and 8 times the one that is best for
+Gaussian noise that fills the whole budget; the larger ones serve mixtures with pure releases). Releases without a delta
+do not use basic's half. The split costs about a tenth of epsilon on the Rényi side.
 
-``accounting`` says when it is made. *basic*: never. *renyi*: from the start. *auto*: pure releases add up, and the
+``accounting`` says when delta is split. *basic*: never. *renyi*: from the start. *auto*: pure releases add up, and the
 first release with a delta decides: the split if it fits there, else basic composition with all of delta. This is sound
-because what came before is charged its whole epsilon under every filter: given any history of pure releases that cost
-e, what follows is (E - e, D)-DP in either way, and may be chosen. A budget without a delta knows basic composition
-alone.
+because earlier releases are charged their whole epsilon under every filter: given any history of pure releases that
+cost e, what follows is (E - e, D)-DP either way, and may be chosen. A budget without a delta uses basic composition
+only.
 
-A divergence that a guarantee does not state is bounded from what it does: a pure epsilon is at most min(eps, a
-eps^2/2), rho-zCDP is a rho, and (a - 1) D_a is convex in a, so that between two points of a curve the chord is above
-it.
+A divergence that a guarantee does not state is bounded by what it states: of a pure epsilon by min(eps, a eps^2/2), of
+rho-zCDP by a rho, and since (a - 1) D_a is convex in a, by the chord between two points of a curve.
 
-Parallel composition: voters in different parts of a partition are affected by their own part's releases only, so a
-partition costs the largest of its parts, in each sum on its own. Everything is a sum of rationals, so that the order of
-adding does not matter and taking back is exact.
+Parallel composition: voters in different parts of a partition are affected by releases of their own part only, so a
+partition costs the largest of its parts, for each sum separately. Everything is a sum of rationals, so the order of
+additions does not matter and giving back is exact.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ _LONGEST = 4000  # digits that Python still turns into text
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one release adds: epsilon, delta, and its divergence at each order, None where nothing bounds it."""
+    """What one release adds: epsilon, delta, and its divergence at each order (None where nothing bounds it)."""
 
     epsilon: Fraction
     delta: Fraction
@@ -138,7 +137,7 @@ class Sums:
         return cls(cost.epsilon, cost.delta, bounds, tuple(value is None for value in cost.renyi), 1)
 
     def plus(self, other: Sums, sign: int = 1) -> Sums:
-        """Both together, or for ``sign`` -1 without what was added; sums of nothing have no orders yet."""
+        """The sum of both, or for ``sign`` -1 the difference; empty sums have no orders yet."""
         curves = zip_longest(self.renyi, other.renyi, fillvalue=Fraction(0))
         counts = zip_longest(self.unbounded, other.unbounded, fillvalue=0)
         return Sums(
@@ -163,10 +162,10 @@ class Sums:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How much of a budget is spent, by the tightest filter that still holds, and which filter that is.
+    """How much of a budget is spent by the tightest filter that still holds, and which filter that is.
 
-    ``holds`` is False when the releases exceed the budget by every filter; ``epsilon`` is then the least of them, with
-    basic's where only a delta is exceeded.
+    ``holds`` is False when the releases exceed the budget by every filter; ``epsilon`` is then the smallest one, or
+    that of basic composition if only a delta is exceeded.
     """
 
     epsilon: Fraction
@@ -186,11 +185,11 @@ class Account:
 
     @classmethod
     def opened(cls, terms: Terms) -> Account:
-        """The account that nothing was spent from."""
+        """A new account, from which nothing was spent."""
         return cls(terms, _OPENING[terms.accounting])
 
     def charged(self, guarantee: Guarantee, place: tuple[str, str] | None) -> tuple[Account, Cost]:
-        """The account after the release, and its cost; that it holds is for the caller to see."""
+        """The account after the release, and its cost; the caller checks whether it still holds."""
         if self.mode == "open" and guarantee.delta > 0:
             cost = self.terms.cost(guarantee, "split")
             after = replace(self, mode="split").plus(cost, place)
@@ -199,7 +198,7 @@ class Account:
         return self.plus(cost, place), cost
 
     def plus(self, cost: Cost, place: tuple[str, str] | None, sign: int = 1) -> Account:
-        """With a cost added to everybody, or to the voters of a part; ``sign`` -1 takes it back."""
+        """The account with a cost added for everybody, or for the voters of a part; ``sign`` -1 takes it back."""
         if place is None:
             return replace(self, whole=self.whole.plus(Sums.of(cost), sign))
         partition, part = place
@@ -215,7 +214,7 @@ class Account:
         return total
 
     def standing(self) -> Standing:
-        """What is spent, by the filter that counts least."""
+        """What is spent, by the filter with the smallest epsilon."""
         terms, total = self.terms, self.total()
         allowed = terms.delta / 2 if self.mode == "split" else terms.delta
         within = total.delta <= allowed
@@ -274,7 +273,7 @@ class Account:
 
 
 def _largest(parts: list[Sums]) -> Sums:
-    """The largest of each sum on its own."""
+    """The largest of each sum separately."""
     used = [part for part in parts if part.releases] or [Sums()]
     return Sums(
         max(part.epsilon for part in used),
@@ -286,7 +285,7 @@ def _largest(parts: list[Sums]) -> Sums:
 
 
 def divergence(guarantee: Guarantee, order: float) -> Fraction | None:
-    """A bound on the Rényi divergence of this order, rounded up, by the best that the guarantee states."""
+    """A bound on the Rényi divergence of this order, rounded up: the best one that follows from the guarantee."""
     bounds: list[Fraction] = []
     if guarantee.delta == 0:
         bounds += [guarantee.epsilon, _rounded(Fraction(order) * guarantee.epsilon**2 / 2)]
@@ -312,7 +311,7 @@ def conversion(order: float, delta: Fraction) -> Fraction:
     """What (order, t)-RDP adds to t to become an epsilon with this delta, rounded up; it may be negative."""
     log_inverse = math.log(delta.denominator) - math.log(delta.numerator)  # of a delta of any size
     terms = math.log1p(-1 / order), (log_inverse - math.log(order)) / (order - 1)
-    return _rounded(Fraction(sum(terms) + 1e-12 * sum(map(abs, terms))))  # they may cancel, and their errors do not
+    return _rounded(Fraction(sum(terms) + 1e-12 * sum(map(abs, terms))))  # terms may cancel, their errors do not
 
 
 def _rounded(value: Fraction) -> Fraction:
@@ -320,7 +319,7 @@ def _rounded(value: Fraction) -> Fraction:
 
 
 def to_text(value: Fraction) -> str:
-    """A rational as text, numerator/denominator; refused where it has thousands of digits."""
+    """A rational as text, numerator/denominator; refused if it has thousands of digits."""
     if max(abs(value.numerator), value.denominator).bit_length() > 3.3 * _LONGEST:
         raise InputError(f"epsilon must keep the exact total below {_LONGEST:,} digits: round it to a decimal")
     return str(value)
@@ -338,17 +337,17 @@ def _plain(value: Any) -> Any:
 
 
 def together(guarantees: Sequence[Guarantee], delta: Fraction) -> tuple[Guarantee, str]:
-    """The guarantee of a list of releases that is fixed before the first of them is seen, and how it was found.
+    """The guarantee of a list of releases that is fixed before the first of them is seen, and the bound that gave it.
 
     A fixed list needs no filter: the best of basic composition and of all Rényi orders holds with the whole delta.
-    Charge the result once. Later deviations from the list are not covered.
+    Charge the result once. Later changes of the list are not covered.
 
     Parameters
     ----------
     guarantees
         One for each release, all for the same unit of protection.
     delta
-        The delta that all of them together may have.
+        The delta allowed for all of them together.
 
     Returns
     -------
@@ -366,6 +365,6 @@ def together(guarantees: Sequence[Guarantee], delta: Fraction) -> tuple[Guarante
                 epsilon = sum(filter(None, curve), conversion(order, delta))
                 bounds.append((max(epsilon, Fraction(0)), delta, f"Rényi of order {order:.4g}"))
     if not bounds:
-        raise InputError(f"delta must be at least {basic.delta}, the sum of those of the releases, got {delta}")
+        raise InputError(f"delta must be at least {basic.delta}, the sum over the releases, got {delta}")
     epsilon, spent, method = min(bounds)
     return replace(basic, epsilon=epsilon, delta=spent), method

@@ -1,7 +1,7 @@
-"""K-norm noise in integers: how far a body is dilated, and the simplest body, the cube.
+"""K-norm noise in integers: the dilation of a body, and the simplest body, the cube.
 
-Numbers that one person moves all at once, each by at most s, move by a point of s K, K = [-1, 1]^k (Hardt and Talwar
-2010). A change of s in every one of them costs rate s, where independent Laplace noise would cost k times as much.
+If one person changes k numbers at once, each by at most s, the vector moves by a point of s K, K = [-1, 1]^k (Hardt and
+Talwar 2010). A change of s in all of them costs rate s; independent Laplace noise would cost k times as much.
 
 *Law.* Z_t are the integer points of {-t..t-1}^k, (2t)^k of them. Draw t >= 1 with weight t^k e^(-rate t), a uniform
 point of Z_t, and a sign. With tau(x) the least t with x in Z_t,
@@ -56,7 +56,7 @@ class CubeNoise:
             raise InputError(f"epsilon is too small for {numbers} numbers: noise at the rate {rate!s} exceeds 52 bits")
 
     def sample(self, count: int, bits: Bits) -> Longs:
-        """``count`` independent draws, one a row."""
+        """``count`` independent draws, one per row."""
         dilations = draw_dilations(self.numbers, self.rate, count, bits)
         inside = draw_below(np.repeat(2 * dilations, self.numbers), bits).reshape(count, self.numbers)
         drawn = inside - dilations[:, None]
@@ -64,7 +64,7 @@ class CubeNoise:
 
     @property
     def variance(self) -> float:
-        """Of each number."""
+        """The variance of each number."""
         return mean_squared_dilation(self.numbers, self.rate) / 3 + 1 / 6
 
 
@@ -74,16 +74,16 @@ def draw_dilations(dimension: int, rate: Fraction, count: int, bits: Bits) -> Lo
     Parameters
     ----------
     dimension
-        How many points a body has that is dilated by t: a constant times t^dimension.
+        The power of t: a body dilated by t has a constant times t^dimension points.
     rate, count, bits
-        As for ``CubeNoise``.
+        As in ``CubeNoise``.
     """
     sums = geometric(rate, count * (dimension + 1), bits).reshape(count, dimension + 1).sum(axis=1)
     return np.asarray(1 + _eulerian_table(dimension, rate).sample(count, bits) + sums)
 
 
 def mean_squared_dilation(dimension: int, rate: Fraction) -> float:
-    """The mean of t^2 of ``draw_dilations``, whose parameters these are."""
+    """The mean of t^2 under the law of ``draw_dilations``."""
     weights = _eulerian_table(dimension, rate).weights(128).low
     whole_weight, n = sum(weights), dimension + 1
     mean = sum(k * weight for k, weight in enumerate(weights)) / whole_weight
@@ -119,7 +119,7 @@ def _eulerian_numbers(n: int) -> list[int]:
 
 
 def draw_below(bounds: Longs, bits: Bits) -> Longs:
-    """Uniform integers below each bound (at most 2^53): the top digits of a word, drawn again while too large."""
+    """Uniform integers below each bound (at most 2^53): the top bits of a word, drawn again while too large."""
     drop = (64 - np.maximum(1, np.frexp(bounds - 1.0)[1])).astype(np.uint64)
     drawn: Words = bits.words(len(bounds)) >> drop
     while (again := np.flatnonzero(drawn >= bounds.astype(np.uint64))).size:

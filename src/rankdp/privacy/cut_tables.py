@@ -1,11 +1,11 @@
 """Exact draws from a discrete distribution by 64-bit cut points.
 
-Let F be the distribution function of a law on the integers and U a uniform real number, of which a 64-bit
-word holds the first digits. With c_k = floor(2^64 F(k)) a word below c_k proves U < F(k) and a word above c_k
-proves U >= F(k). Only the word that *equals* c_k leaves the question open: then more digits of U are drawn
-and compared with sharper bounds of F, until it is settled. The outcome therefore has exactly the law F: the
-real numbers of the definition, not their floating-point neighbours. Cut points come from integer intervals
-that enclose the weights, so none is ever guessed.
+Let F be the distribution function of a law on the integers and U a uniform real number whose first digits are
+a 64-bit word. With c_k = floor(2^64 F(k)) a word below c_k proves U < F(k) and a word above c_k proves
+U >= F(k). Only the word that *equals* c_k leaves the question open: then more digits of U are drawn and
+compared with sharper bounds of F, until it is settled. So the outcome has exactly the law F: the real numbers
+of the definition, not their floating-point neighbours. Cut points are computed from integer intervals that
+enclose the weights, and are always proved.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ class Weights:
 
 
 class CutTable:
-    """A law on the integers, ready to be drawn from.
+    """A law on the integers, ready for sampling.
 
-    ``weights(bits)`` encloses the weights with about ``bits`` good bits relative to their sum; it is called
-    again, with more, whenever an answer must be sharper.
+    ``weights(bits)`` encloses the weights with about ``bits`` correct bits relative to their sum; it is called
+    again with more bits when a decision needs them.
     """
 
     def __init__(self, weights: Callable[[int], Weights]) -> None:
@@ -96,7 +96,7 @@ class CutTable:
         return drawn
 
     def resolve(self, word: int, bits: Bits) -> int:
-        """The integer a uniform real number selects whose first 64 digits, ``word``, did not settle it."""
+        """The integer selected by a uniform real number whose first 64 digits, ``word``, did not decide."""
         digits, length = word, WORD
         while True:
             digits, length = digits << WORD | int(bits.words(1)[0]), length + WORD
@@ -105,7 +105,7 @@ class CutTable:
                 if digits < low:
                     return k
                 if digits < high:
-                    break  # open still
+                    break  # still open
 
 
 def geometric_weights(rate: Fraction, size: int | None = None) -> Callable[[int], Weights]:
@@ -135,8 +135,8 @@ def integer_weights(values: list[int]) -> Callable[[int], Weights]:
 def log_concave_weights(last: int, mode: int, ratio: Callable[[int], tuple[int, int]]) -> Callable[[int], Weights]:
     """Weights on 0..last with w(k+1)/w(k) = top/bottom of ``ratio(k)``, whole numbers whose quotient falls with k.
 
-    They are followed from ``mode``, the largest, whose weight is the unit, to both sides until they are negligible;
-    there the rest is below a geometric series.
+    They are computed from ``mode``, the largest, whose weight is the unit, to both sides until they are negligible;
+    the rest is bounded by a geometric series.
     """
 
     def weights(bits: int) -> Weights:

@@ -37,12 +37,12 @@ def rational(value: Real, name: str = "epsilon") -> Fraction:
 
 
 def one_each(value: object) -> TypeGuard[Iterable[Real]]:
-    """Whether several numbers were given, one for each row, and not one for all (text and 0-d arrays are one)."""
+    """Whether the value is several numbers, one per row, instead of one for all (text and 0-d arrays are one)."""
     return isinstance(value, Iterable) and not isinstance(value, str) and getattr(value, "ndim", None) != 0
 
 
 def positive(value: Real, name: str = "epsilon") -> Fraction:
-    """``value`` as an exact rational above zero, or one sentence that says why not."""
+    """``value`` as an exact rational above zero, or a refusal."""
     try:
         exact = rational(value, name)
     except InputError:
@@ -96,7 +96,7 @@ def sixth_digit(value: Fraction) -> Fraction:
 
 
 def shown(value: Fraction, up: bool = True) -> str:
-    """A rational for people: as it is where that is at most nine decimals, else six digits, rounded up or down."""
+    """A rational for people: exact if that takes at most nine decimals, else six digits, rounded up or down."""
     if value.denominator == 1 and value < 10**9:
         return str(value)
     if value > 0 and (10**9 * value).denominator == 1:

@@ -24,9 +24,9 @@ WHOLE_RANKING = "one whole ranking"
 ONE_SCORE = "one score"
 #: the units of a table of comparisons (``mechanisms.votes.protection``)
 COMPARISON, OUTCOME = "one comparison", "one comparison's outcome"
-#: all comparisons of one voter, whatever their number; and a voter of whom it is known that there are no more
+#: all comparisons of one voter, whatever their number; and of a voter who is known to have no more than this
 VOTER, VOTER_OF = "one voter", re.compile(r"one voter with at most ([1-9]\d*) comparisons")
-#: the units of an election (``mechanisms.ballots.protection``): a ballot is replaced, or comes or goes
+#: the units of an election (``mechanisms.ballots.protection``): a ballot is replaced, or added or removed
 BALLOT, VOTERS_BALLOT = "one ballot", "one voter's ballot"  # the latter in old files only
 
 UNITS = {
@@ -38,10 +38,10 @@ UNITS = {
     "ranking": WHOLE_RANKING,
     "score": ONE_SCORE,
 }
-"""The words of ``protect``, and what a guarantee calls the unit."""
+"""The values of ``protect``, and what a guarantee calls the unit."""
 
-HARDLY = 10
-"""From this epsilon on a guarantee says that it offers almost no protection: 50:50 becomes 99.996%."""
+WEAK_EPSILON = 10
+"""From this epsilon on, a guarantee says that it offers almost no protection: 50:50 becomes 99.996%."""
 _LARGEST_FACTOR = 14  # e^14 is about a million
 
 
@@ -54,14 +54,14 @@ class Guarantee:
     protects
         The unit of protection, in words: "one comparison", for example. epsilon holds for one change of it.
     epsilon
-        The largest change of the log-odds. It may be 0 only if delta is not: the release is then the same whatever the
-        secret is, except with probability delta.
+        The largest change of the log-odds. It may be 0 only if delta is above 0: the release is then the same whatever
+        the secret is, except with probability delta.
     delta
         The probability with which the promise may fail, at least 0 and below 1.
     local
-        Whether every person's data are protected before anyone else sees them; otherwise a trusted curator holds them.
+        Whether every person's data are protected before anyone else sees them; if not, a trusted curator holds them.
     whole_ranking_epsilon
-        For ranking DP, the classical local-DP epsilon of the same release: the worst case over *any* two rankings and
+        For ranking DP, the classical local-DP epsilon of the same release: the worst case over *any* two rankings,
         not only neighbours. None if unknown or not applicable.
     releases
         How many releases the guarantee covers.
@@ -172,7 +172,7 @@ class Guarantee:
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """What is *not* protected, or very little, one sentence each: part of what a release must say."""
+        """What is *not* protected, or hardly protected, one sentence each: a release must say it."""
         sentences = []
         if self.protects in (COMPARISON, OUTCOME) and self.rows_per_voter == 1:
             sentences.append(
@@ -192,8 +192,8 @@ class Guarantee:
             sentences.append("A person who casts several ballots is protected less.")
         if self.listed_items_public:
             sentences.append("Which items a person listed, and how many, is NOT protected: only their order is.")
-        if self.epsilon >= HARDLY:
-            sentences.append(f"An epsilon of {HARDLY} or more offers almost no protection.")
+        if self.epsilon >= WEAK_EPSILON:
+            sentences.append(f"An epsilon of {WEAK_EPSILON} or more offers almost no protection.")
         return tuple(sentences)
 
     def explain(self) -> str:
@@ -219,7 +219,7 @@ class Guarantee:
         return " ".join(sentences)
 
     def _odds(self) -> str:
-        """What an observer can and cannot do, to the end of the sentence."""
+        """The end of the sentence: what an observer can and cannot do."""
         if self.epsilon == 0:
             return (
                 f"nobody learns anything about it (epsilon 0), except with probability at most {_number(self.delta)}: "
@@ -270,12 +270,12 @@ class Guarantee:
 
 
 def is_voter(protects: str) -> bool:
-    """Whether a guarantee protects all that one voter gave.
+    """Whether a guarantee protects all data of one voter.
 
     Parameters
     ----------
     protects
-        What it says that it protects.
+        The guarantee's ``protects``.
     """
     return protects in (VOTER, VOTERS_BALLOT) or VOTER_OF.fullmatch(protects) is not None
 
@@ -286,9 +286,9 @@ def unit_of(protect: str, max_per_voter: int | None = None) -> str:
     Parameters
     ----------
     protect
-        A word of ``UNITS``, or already what a guarantee says that it protects.
+        A key of ``UNITS``, or already a guarantee's ``protects``.
     max_per_voter
-        With "voter", the most comparisons that one voter has, where that is known; what protects single comparisons
+        With "voter", the largest number of comparisons of one voter, if it is known; a guarantee for single comparisons
         then protects a voter, at that many times the cost.
     """
     if max_per_voter is not None:
@@ -306,7 +306,7 @@ def unit_of(protect: str, max_per_voter: int | None = None) -> str:
     if protect not in UNITS:
         raise InputError(
             Setting("protect"),
-            f" must be one of {', '.join(UNITS)}, or what a guarantee says that it protects, got {protect!r}",
+            f" must be one of {', '.join(UNITS)}, or the text of a guarantee's protects, got {protect!r}",
         )
     return UNITS[protect]
 
@@ -324,7 +324,7 @@ def _times(count: int, value: Fraction | float) -> Fraction | float:
 def _add_curves(
     first: tuple[tuple[float, float], ...], second: tuple[tuple[float, float], ...]
 ) -> tuple[tuple[float, float], ...]:
-    """The sum of two Rényi curves at the orders that both know."""
+    """The sum of two Rényi curves at the orders that both have."""
     known = dict(second)
     return tuple(
         (order, math.nextafter(epsilon + known[order], math.inf)) for order, epsilon in first if order in known
@@ -350,7 +350,7 @@ def certainty(epsilon: Fraction | float) -> str:
 
 
 def odds_factor(epsilon: Fraction | float) -> str:
-    """exp(epsilon), rounded up; as a power once the number says nothing to a reader any more."""
+    """exp(epsilon), rounded up; as a power if the number is too large to mean anything to a reader."""
     if epsilon > _LARGEST_FACTOR:
         return f"e^{_number(epsilon)}"
     factor = upwards(math.exp(epsilon))

@@ -1,7 +1,7 @@
-"""Exact discrete noise on secure bits: every function draws from the very law its formula states.
+"""Exact discrete noise on secure bits: every function draws from exactly the law in its formula.
 
-All of them are built on cut points (see ``cut_tables``): integer arithmetic, and no floating point on the way to a
-decision, except where ``powers`` proposes in floating point what exact arithmetic may overrule.
+All of them use cut points (see ``cut_tables``): decisions are made in integer arithmetic. Only ``powers`` proposes in
+floating point, and exact arithmetic decides where that could be wrong.
 
 - A geometric variable G with P(k) = (1-r) r^k has independent digits: for any base B, G mod B and G div B are
   independent, the first geometric truncated to {0..B-1}, the second geometric with ratio r^B. So any scale,
@@ -31,7 +31,7 @@ from rankdp.types import Flags, Ints, Longs, Words
 _BASE = 1 << 10
 _SLOWEST = Fraction(1, 64)  # the smallest rate at which the untruncated table stays small
 _HALF = np.uint64(32)
-_BUCKETS = 8  # slices of the guide per cut: most hold no cut, so a look-up is one load that the processor can foresee
+_BUCKETS = 8  # slices of the guide per cut: most hold no cut, so a look-up is one predictable load
 _LARGEST_SCALE = 1 << 56  # exp(-2^63 / 2^56) = exp(-128): 64-bit integers hold every draw of practical probability
 
 
@@ -78,7 +78,7 @@ def bernoulli_exp(x: Real, count: int, bits: Bits) -> Flags:
 
 
 def uniform_below(bound: int, count: int, bits: Bits) -> Longs:
-    """Uniform integers in {0, …, bound-1}: the top digits of a word, drawn again while they reach the bound."""
+    """Uniform integers in {0, …, bound-1}: the top bits of a word, drawn again while they reach the bound."""
     bound = whole("bound", bound, 1, 1 << 63)
     drop = np.uint64(WORD - max(1, (bound - 1).bit_length()))
     drawn = np.empty(_count(count), dtype=np.uint64)
@@ -136,10 +136,10 @@ def discrete_gaussian(sigma: Real, count: int, bits: Bits) -> Longs:
 class TruncatedGeometrics:
     """P(k) proportional to exp(-rate k) on {0..t} for stages t = 1, …, ``stages``, drawn row after row.
 
-    A stage uses the table of the next larger size in a short list and draws again what exceeds t: the law that is left
-    is the truncated one. Sizes are exact up to 16 and then eight to an octave, so a draw is rarely repeated. A stage of
-    more than 1024 outcomes draws two independent digits to the base 1024, so that the tables stay small for any number
-    of stages.
+    A stage uses the table of the next larger size in a short list and draws again what exceeds t, which gives the
+    truncated law. Sizes are exact up to 16, then there are eight per octave, so a draw is rarely repeated. A stage of
+    more than 1024 outcomes draws two independent digits to the base 1024, so that tables stay small for any number of
+    stages.
     """
 
     def __init__(self, rate: Fraction, stages: int) -> None:
@@ -193,7 +193,7 @@ def _stage_size(size: int) -> int:
 
 
 def guide(cuts: Words) -> Ints:
-    """For each of _BUCKETS * len(cuts) equal slices of the words, how many cuts lie below all of it."""
+    """For each of _BUCKETS * len(cuts) equal slices of the words, the number of cuts below the whole slice."""
     size = np.uint64(_BUCKETS * len(cuts))
     smallest = ((np.arange(size, dtype=np.uint64) << _HALF) + size - np.uint64(1)) // size << _HALF
     return np.searchsorted(cuts, smallest).astype(np.int32)
@@ -223,7 +223,7 @@ def look_up_stages(
     cuts: Words,
     guides: Ints,
 ) -> tuple[int, int, bool]:
-    """The loop of ``TruncatedGeometrics``, which decides nothing that the words leave open.
+    """The loop of ``TruncatedGeometrics``; it stops where a word does not decide.
 
     Fill ``draws`` from index ``done`` on: draw i belongs to stage i modulo the stages and is at most stage + 1.
 

@@ -1,15 +1,15 @@
 """Exact draws from the generalised normal law on the integers: P(j) proportional to ``exp(-rate (|j|/scale)^p)``.
 
-p = 1 is discrete Laplace noise and p = 2 discrete Gaussian noise; every p > 0 is drawn in the same way, for rational
+p = 1 is discrete Laplace noise and p = 2 discrete Gaussian noise. Every p > 0 is drawn in the same way, for rational
 p, rate and scale. Write ``w(j) = rate (|j|/scale)^p``.
 
-- The magnitudes 1, 2, 3, … are cut into bins of 2^s neighbours, eight bins to an octave. w grows with the magnitude, so
+- The magnitudes 1, 2, 3, … are cut into bins of 2^s neighbours, eight bins per octave. w grows with the magnitude, so
   a bin that starts at b has a weight of at most ``2 2^s exp(-w(b))``, both signs together. A bin is drawn by that
   envelope from cut points (see ``cut_tables``), a member of it evenly by s random digits and the sign by one more.
-- A member m of the bin is kept with probability ``exp(-(w(m) - w(b)))``; otherwise all of it is drawn again. What is
-  kept has exactly the law above, and nine in ten are.
+- A member m of the bin is kept with probability ``exp(-(w(m) - w(b)))``; otherwise everything is drawn again. The draws
+  that are kept, nine in ten, have exactly the law above.
 
-x^p is irrational as a rule. ``power_bounds`` encloses it between rationals, as closely as a decision asks for:
+x^p is usually irrational. ``power_bounds`` encloses it between rationals, as closely as a decision requires:
 ``decimal`` rounds logarithms and exponentials correctly, so one unit outwards is enough.
 
 The tail beyond any bin that is listed: from 2^E on, octave e weighs at most ``2^(e+1) exp(-w(2^e))``. Each octave is at
@@ -35,15 +35,15 @@ from rankdp.privacy.cut_tables import WORD, CutTable, Weights
 from rankdp.privacy.exact import exp_enclosure
 from rankdp.types import Flags, Floats, Longs
 
-#: bounds of a real number, as close as a number of bits asks for
+#: bounds of a real number, at most 2**-bits apart
 Enclosure: TypeAlias = Callable[[int], tuple[Fraction, Fraction]]
 
-#: draws of a larger magnitude are released as this one
+#: larger magnitudes are released as this one
 LARGEST = 1 << 62
 
 _PER_OCTAVE = 8
 _FAR = _PER_OCTAVE * 60  # the first bin beyond LARGEST: 8 << 59
-_GUARD = 24  # bits beyond those asked for, so that thousands of bins may each be off by a unit
+_GUARD = 24  # extra bits, so that thousands of bins may each be off by a unit
 
 
 def power_bounds(x: Fraction, p: Fraction, bits: int) -> tuple[Fraction, Fraction]:
@@ -84,7 +84,7 @@ class PowerLaw:
         return self.rate * low, self.rate * high
 
     def sample(self, count: int, bits: Bits) -> Longs:
-        """``count`` independent draws; magnitudes above 2^62 are given as 2^62."""
+        """``count`` independent draws; magnitudes above 2^62 become 2^62."""
         table, starts, float_exponents = _bins(self)
         drawn = np.empty(count, dtype=np.int64)
         pending = np.arange(count)
@@ -119,7 +119,7 @@ class PowerLaw:
         )
 
     def _float_exponents(self, magnitudes: Longs) -> Floats:
-        """w in floating point; where that overflows, a number so large that its doubt is, too."""
+        """w in floating point; on overflow, a number so large that its doubt is large as well."""
         with np.errstate(over="ignore"):
             w = float(self.rate) * (magnitudes / (float(self.scale) or math.ulp(0.0))) ** float(self.p)
         return np.asarray(np.minimum(w, 1e280))
@@ -137,7 +137,7 @@ class PowerLaw:
         return enclosure
 
     def _keep_far(self, cell: int, bits: Bits) -> bool:
-        """The same for a bin beyond 2^62, in long integers: whether a draw there is kept."""
+        """Whether a draw from a bin beyond 2^62 is kept, in Python's long integers."""
         start, shift = bin_start(cell)
         inside = 0
         for _ in range(-(-shift // WORD)):
@@ -150,7 +150,7 @@ def below_exp(proposed: Floats, doubt: Floats, exponent: Callable[[int], Enclosu
     """For each i, True with probability exp(-x_i): x_i = exponent(i) exactly, ``proposed[i]`` in floating point.
 
     A uniform number whose first 64 digits are a word is compared with exp(-proposed). Only where the two are closer
-    than the doubt is the exact exponent asked, with as many more digits as it takes.
+    than the doubt is the exact exponent used, with as many more digits as it takes.
     """
     words = bits.words(len(proposed))
     difference = words.astype(np.float64) * 2.0**-WORD - np.exp(-proposed)
@@ -182,7 +182,7 @@ def bin_start(cell: int) -> tuple[int, int]:
 
 @lru_cache(maxsize=32)
 def _bins(law: PowerLaw) -> tuple[CutTable, Longs, Floats]:
-    """The law of the bins, and for those below 2^62 where they start and w there in floating point."""
+    """The law of the bins; and for bins below 2^62, where they start and w there in floating point."""
     starts = np.array([bin_start(cell)[0] for cell in range(_FAR)], dtype=np.int64)
     return CutTable(bin_weights(law)), starts, law._float_exponents(starts)
 

@@ -1,4 +1,4 @@
-"""A release: a value, the guarantee it carries, and where it came from. Nothing else, above all nothing secret.
+"""A release: a value, its guarantee and its provenance. Nothing else, and above all nothing secret.
 
 A *rehearsal* is the same draw from a seed. Anyone who knows the seed can remove the noise, so it has no guarantee,
 and says so wherever it is shown or saved. So does an *exact* value, which has no noise at all.
@@ -25,7 +25,7 @@ REHEARSAL = (
     "No guarantee is given."
 )
 
-EXACT = "NOT PRIVATE: counted without any noise, for the eyes of whoever holds the data. No guarantee is given."
+EXACT = "NOT PRIVATE: counted without any noise, only for the holder of the data. No guarantee is given."
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Release(Generic[T]):
 
     def __post_init__(self) -> None:
         if (self.guarantee is None) != (self.rehearsal or self.provenance.exact):
-            raise InputError("a release carries a guarantee and a rehearsal carries none, got the opposite")
+            raise InputError("a release must carry a guarantee and a rehearsal must not, got the opposite")
 
     @property
     def rehearsal(self) -> bool:
@@ -103,7 +103,7 @@ class Release(Generic[T]):
         return f"{words}{show()}" if self.guarantee is None else f"{show()}{words}"
 
     def _line(self) -> str:
-        """What is promised, in a line."""
+        """What is promised, in one line."""
         made_by = self.provenance.mechanism
         if self.guarantee is None:
             what = "NOT PRIVATE" if self.provenance.exact else "REHEARSAL, NOT PRIVATE"
@@ -114,6 +114,6 @@ class Release(Generic[T]):
 
 
 def released(value: T, guarantee: Guarantee, mechanism: str, parameters: Mapping[str, Any], bits: Bits) -> Release[T]:
-    """A value drawn from ``bits`` at this moment: with its guarantee, or as the rehearsal it is."""
+    """A value drawn from ``bits`` at this moment: with its guarantee, or marked as a rehearsal."""
     provenance = Provenance.now(mechanism, parameters, bits)
     return Release(value, guarantee if provenance.seed is None else None, provenance)

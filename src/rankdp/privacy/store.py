@@ -1,14 +1,14 @@
 """A file that only grows: hash-chained events in SQLite, each on disk before the call that wrote it returns.
 
-Event k is a line of canonical JSON and SHA-256(hash of event k - 1, that line). Nothing is changed in place but what
-can be computed from the events: the accounts, the charges not yet finished, and the head (how many events, and the
-last hash), which also tells a tail that was cut off. ``walk`` names the first event that does not fit. Anyone who may
-rewrite the whole file can rewrite the whole chain, and an old copy of the file is a good chain: note the head
-somewhere else and ask for it later.
+Event k is a line of canonical JSON and SHA-256(hash of event k - 1, that line). Only what can be computed from the
+events is changed in place: the accounts, the unfinished charges, and the head (the number of events and the last hash),
+which also reveals a tail that was cut off. ``walk`` names the first event that does not fit. Anyone who can rewrite the
+whole file can rewrite the whole chain, and an old copy of the file is a valid chain: keep the head somewhere else and
+check it later.
 
 Durability: write-ahead log, ``synchronous=FULL`` (one fsync before a commit returns), ``BEGIN IMMEDIATE`` (the writer's
-lock comes first, so that nothing read has changed when it is written). What may be lost without harm, the note that a
-charge was finished, does without the fsync. A lock that others hold is waited for, in short random naps, up to a
+lock comes first, so nothing that was read has changed when it is written). The record that a charge was finished may be
+lost without harm, so it skips the fsync. Locks of other processes are waited for in short random naps, up to a
 deadline. SQLite's locks do not survive a fork, so connections are closed before one and reopened on either side.
 The write-ahead log needs a file system of this machine: network file systems are not for ledgers.
 Only the owner can read the file and its log (``data.private_files``).
@@ -61,7 +61,7 @@ CREATE TABLE IF NOT EXISTS unfinished (charge INTEGER PRIMARY KEY)
 
 
 class LedgerBroken(InputError):
-    """The chain of entries does not hold; the sentence names the first one that is wrong."""
+    """The chain of entries is broken; the message names the first wrong one."""
 
 
 def canonical(data: Any) -> str:
@@ -84,7 +84,7 @@ class State:
 
 
 class Writing:
-    """What may be done inside one transaction."""
+    """The operations inside one transaction."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -134,21 +134,23 @@ class Writing:
         return dict(json.loads(found[0][0])) if found else None
 
     def walk(self) -> Iterator[dict[str, Any]]:
-        """All events in order; the first that does not fit its chain ends the walk with a sentence."""
+        """All events in order; the first one that does not fit the chain raises ``LedgerBroken``."""
         previous, number = START, 0
         for place, body, own in self._connection.execute("SELECT number, body, hash FROM events ORDER BY number"):
             number += 1
             if place != number:
                 raise LedgerBroken(f"entry {number} is missing: after entry {number - 1} comes entry {place}")
             if own != link(previous, str(body)):
-                raise LedgerBroken(f"entry {number} is broken: its hash does not fit what it says and what is before")
+                raise LedgerBroken(
+                    f"entry {number} is broken: its hash does not fit its content and the entries before"
+                )
             previous = own
             yield _parsed(body, number)
         ((count, last),) = self.rows("SELECT events, hash FROM head") or [(0, "nothing")]
         if (count, last) != (number, previous):
             raise LedgerBroken(
-                f"entry {min(number, count) + 1} is broken: the head speaks of {count} entries that end with the hash "
-                f"{str(last)[:12]}…, and there are {number} that end with {previous[:12]}…"
+                f"entry {min(number, count) + 1} is broken: the head states {count} entries that end with the hash "
+                f"{str(last)[:12]}…, but there are {number} that end with {previous[:12]}…"
             )
 
 
@@ -163,7 +165,7 @@ def _parsed(body: str, number: int) -> dict[str, Any]:
 
 
 class Store:
-    """A SQLite file that many processes write to. ``wait`` is how many seconds a lock of others is waited for."""
+    """A SQLite file that many processes write to. ``wait`` is how many seconds to wait for a lock of others."""
 
     application, tables, what = _APPLICATION, _LEDGER, "ledger"
     unwritten = "nothing counts as charged, so nothing is released"
@@ -175,16 +177,16 @@ class Store:
         self._file: tuple[int, int] | None = None
         _STORES.add(self)
         if not create and not self.path.is_file():
-            raise InputError(f"{self.path}: there is no {self.what} here; make one first")
+            raise InputError(f"{self.path}: there is no {self.what} here; create one first")
         if create:
             self._create()
         with self._lock:
             self._connected()
 
     def write(self, work: Callable[[Writing], T], durable: bool = True) -> T:
-        """Do ``work`` in one transaction: all of it is on disk when this returns, or none of it counts.
+        """Do ``work`` in one transaction: on return all of it is on disk; on failure nothing is written.
 
-        Without ``durable`` it survives the process, and a loss of power once something durable comes after it.
+        Without ``durable`` it survives the end of the process, but a loss of power only after a later durable write.
         """
         return self._transaction("BEGIN IMMEDIATE", work, "written", "FULL" if durable else "NORMAL")
 
@@ -193,7 +195,7 @@ class Store:
         return self._transaction("BEGIN", work, "read")
 
     def close(self) -> None:
-        """Give the file back; a later call opens it again."""
+        """Close the file; a later call opens it again."""
         with self._lock:
             if self._connection is not None:
                 self._connection.close()
@@ -217,7 +219,7 @@ class Store:
             return result
 
     def _patiently(self, attempt: Callable[[], T]) -> T:
-        """Try again while others hold the lock; SQLite's own error when the deadline has passed."""
+        """Try again while others hold the lock; raise SQLite's error when the deadline has passed."""
         deadline, nap = time.monotonic() + self.wait, _SHORTEST_NAP
         while True:
             try:
@@ -225,7 +227,7 @@ class Store:
             except sqlite3.OperationalError as problem:
                 if (problem.sqlite_errorcode & 0xFF) not in _BUSY or time.monotonic() > deadline:
                     raise
-            time.sleep(random.uniform(0, nap))  # of when to try again nothing secret depends
+            time.sleep(random.uniform(0, nap))  # nothing secret depends on when to try again
             nap = min(2 * nap, _LONGEST_NAP)
 
     def _refusal(self, problem: sqlite3.Error, doing: str) -> InputError:
@@ -238,7 +240,7 @@ class Store:
         return InputError(f"{self.path}: the {self.what} could not be {doing} ({reason}){so}")
 
     def _connected(self) -> sqlite3.Connection:
-        """The connection, opened when it is first needed; no longer used when another file has taken the path."""
+        """The connection, opened when it is first needed; refused if another file is at the path now."""
         if self._connection is not None and self._file != _identity(self.path):
             raise InputError(
                 f"{self.path}: the {self.what} was removed or replaced while it was open; {self.unwritten}"
@@ -274,16 +276,16 @@ class Store:
         (kind,) = connection.execute("PRAGMA application_id").fetchone()
         (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if kind != self.application and (tables or not empty):
-            raise InputError(f"{self.path}: this is not a file of the {self.what} kind")
+            raise InputError(f"{self.path}: this is not a {self.what}")
 
     def _access(self) -> str:
-        """Read and write; a file in a place that cannot be written can still be shown, when nothing is in its log."""
+        """Read and write; or read only if the place cannot be written and the log is empty."""
         log = self.path.with_name(self.path.name + "-wal")
         writable = os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)
         return "rw" if writable or (log.exists() and log.stat().st_size) else "ro&immutable=1"
 
     def _create(self) -> None:
-        """Make the file and its tables, unless another process was first; a file of another kind is left as it is."""
+        """Create the file and its tables, unless another process was first; a file of another kind stays as it is."""
         try:
             with suppress(OSError):  # SQLite then finds no file and says why
                 make_private(self.path)
@@ -337,7 +339,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Which file the path names now: charges must not go to one that was removed or replaced."""
+    """Which file the path names now: charges must not go to a file that was removed or replaced."""
     try:
         found = path.stat()
     except OSError:

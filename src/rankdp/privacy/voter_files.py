@@ -1,9 +1,9 @@
-"""What files about voters have in common: a key under which voters are hashed, and a ledger that tells old copies.
+"""Shared by files about voters: a key for hashing voters, and a ledger that detects old copies.
 
 A voter is found by HMAC-SHA256(key, context, voter). The key is in a separate file that only its owner can read; a
-file that was kept with another key is refused. The file and the ledger that pays for it are chains of events that note
-each other: a file that does not contain what its ledger has noted of it is an older copy, and so is a ledger without
-the charge that the file has noted.
+file that was written with another key is refused. The file and the ledger that pays for it are chains of events that
+record each other: a file that does not contain what its ledger has recorded of it is an older copy, and so is a ledger
+without the charge that the file has recorded.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ class VoterKey:
 
     @classmethod
     def of_file(cls, path: str | os.PathLike[str], key: str | os.PathLike[str] | None) -> Self:
-        """The key of the file at ``path``, in the file ``key`` or in ``path`` + ".key"; made with a new file."""
+        """The key of the file at ``path``, in the file ``key`` or ``path`` + ".key"; created with a new file."""
         where = Path(key) if key is not None else Path(os.fspath(path) + ".key")
         return cls(_read_key(where, new=not Path(path).exists()))
 
     def hashes(self, context: bytes, voters: Iterable[Any]) -> list[bytes]:
-        """What stands for each voter (or another text, without the spaces around it) in this context."""
+        """A hash for each voter (or other text, without the spaces around it) in this context."""
         return [hmac.digest(self._key, context + str(voter).strip().encode(), "sha256") for voter in voters]
 
     def mark(self) -> dict[str, str]:
-        """For a file's first event, whose hash names the file: a random text, and what only this key makes of it."""
+        """For a file's first event, whose hash names the file: a random text, and its hash under this key."""
         salt = secrets.token_hex(16)
         return {"salt": salt, "key": self._seal(salt)}
 
     def check(self, writing: Writing, store: Store) -> None:
-        """Refuse a file that was kept with another key, in which nobody would be found."""
+        """Refuse a file that was written with another key, in which nobody would be found."""
         made = writing.event(1)
         if made is not None and not hmac.compare_digest(made["key"], self._seal(made["salt"])):
-            raise InputError(f"{store.path}: the key is not the one that this {store.what} was kept with")
+            raise InputError(f"{store.path}: the key is not the one that this {store.what} was written with")
 
     def _seal(self, salt: str) -> str:
         return self.hashes(b"key", [salt])[0].hex()
@@ -64,7 +64,7 @@ def payer(ledger: Ledger) -> dict[str, str | None]:
 
 
 def _receipt(writing: Writing) -> State:
-    """A ledger's last charge, right after one was made: it is on disk for good, and no loss of power takes it away."""
+    """A ledger's last charge, right after it was made; it is on disk and survives a loss of power."""
     ((number, own),) = writing.rows(
         "SELECT number, hash FROM events WHERE json_extract(body, '$.kind') = 'reserve' ORDER BY number DESC LIMIT 1"
     )
@@ -72,7 +72,7 @@ def _receipt(writing: Writing) -> State:
 
 
 def _noted(writing: Writing, file: str) -> State | None:
-    """The furthest state of a file of answers under which something was released under a ledger."""
+    """The newest state of a file of answers that a ledger has recorded."""
     rows = writing.rows(
         "SELECT json_extract(body, '$.store.number'), json_extract(body, '$.store.hash') FROM events "
         "WHERE json_extract(body, '$.kind') = 'answers' AND json_extract(body, '$.store.file') = ? "
@@ -83,7 +83,7 @@ def _noted(writing: Writing, file: str) -> State | None:
 
 
 def note_state(ledger: Ledger, state: State) -> None:
-    """Note in the ledger, at no cost, how far a file of answers has come, unless as much is noted already."""
+    """Record in the ledger, at no cost, how far a file of answers has come, unless that is recorded already."""
 
     def behind(writing: Writing) -> bool:
         before = _noted(writing, state.file)
@@ -98,12 +98,12 @@ def note_state(ledger: Ledger, state: State) -> None:
 
 
 def paid_by(ledger: Ledger) -> dict[str, Any]:
-    """For an event, right after a charge: who has paid, and the charge's entry."""
+    """For an event right after a charge: who paid, and the charge's entry."""
     return {"paid_by": payer(ledger), "receipt": asdict(ledger._store.read(_receipt))}
 
 
 def refuse_old_copies(writing: Writing, store: Store, ledger: Ledger, danger: str) -> None:
-    """Each of the two files must contain what the other has noted of it; ``danger`` says what an old copy would do."""
+    """Each of the two files must contain what the other has recorded; ``danger`` says what an old copy would do."""
     path, state = store.path, writing.state()
     ours = ledger._store.read(lambda writing: _noted(writing, state.file))
     if ours is not None and not writing.reaches(ours):
@@ -124,15 +124,15 @@ def refuse_old_copies(writing: Writing, store: Store, ledger: Ledger, danger: st
 
 
 def _read_key(path: Path, new: bool) -> bytes:
-    """The key, made where there is no file yet; the file appears whole or not at all."""
+    """The key, created if there is no file yet; the file appears whole or not at all."""
     try:
         if new and not path.exists():
             with NewFile(path, private=True) as file:
                 file.write(secrets.token_bytes(_KEY_BYTES))
-                file.keep_first()  # where another process was first, its key counts
+                file.keep_first()  # if another process was first, its key counts
         key = path.read_bytes()
     except OSError as problem:
-        raise InputError(f"{path}: the key could not be read or made ({problem.strerror})") from None
+        raise InputError(f"{path}: the key could not be read or created ({problem.strerror})") from None
     if len(key) < _KEY_BYTES:
         raise InputError(f"{path}: a key must have at least {_KEY_BYTES} bytes, got {len(key)}")
     return key

@@ -1,4 +1,4 @@
-"""A ledger for people: what is spent and what is left, one line a charge, a plot over time, a CSV file.
+"""A ledger for people: what is spent and what is left, one line per charge, a plot over time, a CSV file.
 
 Everything is computed from the ledger's public entries; nothing here can charge or release anything.
 """
@@ -99,7 +99,7 @@ def spending_plot(ledger: Ledger) -> Figure:
     """What was spent of each budget over time, as a staircase under the line of the budget."""
     budgets, entries = ledger.budgets, ledger.history()
     figure, axes = new_figure(len(budgets), width=1.5 + 5.5 * len(budgets), height=4)
-    from matplotlib import dates  # it is there: new_figure has not refused
+    from matplotlib import dates  # installed, or new_figure would have refused
 
     formatter: Any = dates.ConciseDateFormatter
     for panel, budget in zip(axes, budgets, strict=True):
@@ -116,7 +116,7 @@ def spending_plot(ledger: Ledger) -> Figure:
 
 
 def _staircase(entries: list[Entry], budget: Budget) -> tuple[list[datetime.datetime], list[float]]:
-    """What was spent after each charge of one budget, and now; cancelled charges leave the last level right."""
+    """What was spent after each charge of one budget, and what is spent now, without cancelled charges."""
     times, levels = [], []
     for entry in entries:
         if budget.number in entry.budgets:

@@ -1,16 +1,16 @@
 """One report behind every command: records for CSV, facts for JSON, a page for HTML, a figure for pictures.
 
-A result is described once, as a `Report`, and written in the format that a file's ending says. What is promised stands
-with it in every format: in the JSON, in a box of the page, below the picture, and beside a CSV in PATH.release.json.
-A rehearsal is called one in all of them.
+A result is described once, as a `Report`, and written in the format of the file's ending. Every format states the
+guarantee: in the JSON, in a box of the page, below the picture, and for a CSV in PATH.release.json. All of them mark a
+rehearsal as one.
 
-A page says the result first: a headline, then a table with one row per item (`rankdp.report.results`). How sure that
-is, what is promised and how it was computed are folded below. The page is self-contained HTML that loads nothing and
-works in an iframe; CSV, JSON and a picture can be saved from it. `Report.fragment` is the same for a page that has
+A page starts with the result: a headline, then a table with one row per item (`rankdp.report.results`). How sure the
+result is, what is promised and how it was computed are folded below. The page is self-contained HTML that loads nothing
+and works in an iframe; CSV, JSON and a picture can be saved from it. `Report.fragment` is the same for a page that has
 the stylesheets (`page/style.css` and `page/report.css`) already.
 
-A spreadsheet runs text cells that begin like a formula. In a CSV such a cell gets an apostrophe in front, and so does
-one that begins with an apostrophe, so that taking one away gives the text back. Numbers stay numbers.
+A spreadsheet runs text cells that begin like a formula. In a CSV such a cell gets an apostrophe in front, and so does a
+cell that begins with an apostrophe: removing the first apostrophe gives the text back. Numbers stay numbers.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 PICTURES = (".png", ".svg", ".pdf")
 PAGE_FILES = Path(__file__).parent / "page"
-"""The stylesheets of all pages, and what sorts and filters tables."""
+"""The stylesheets of all pages, and the script that sorts and filters tables."""
 FORMATS = (".csv", ".json", ".html", *PICTURES)
 SURE, PROMISED, COMPUTED = "How sure is this?", "What is promised", "How it was computed"
 _LONG = 12  # rows of a table that a page with several of them shows at once
@@ -60,7 +60,7 @@ class Report:
     title
         The heading.
     records
-        One plain record a line of the CSV.
+        One plain record per line of the CSV.
     columns
         The keys of the records in the CSV; by default those in the first record.
     facts
@@ -84,7 +84,7 @@ class Report:
     release
         The release that was reported: every format states its guarantee and provenance.
     parts
-        Reports that are sections of this one: their headlines, warnings and tables, on the page and the terminal.
+        Reports that become sections of this one: their headlines, warnings and tables, on the page and the terminal.
     """
 
     title: str
@@ -104,7 +104,7 @@ class Report:
     parts: Sequence[Report] = ()
 
     def write(self, path: str | PathLike[str]) -> None:
-        """Write the report in the format that the ending says, all or nothing.
+        """Write the report in the format of the ending, all or nothing.
 
         Parameters
         ----------
@@ -115,12 +115,12 @@ class Report:
         self.write_all([path])
 
     def write_all(self, paths: Iterable[str | PathLike[str]], leaves: Callable[[], None] = lambda: None) -> None:
-        """Write several files: the first one is put in place when all of them are on disk.
+        """Write several files; none appears in its place before all of them are on disk.
 
         Parameters
         ----------
         paths
-            The files, as for ``write``.
+            The files, as in ``write``.
         leaves
             Called when everything is ready, before the first byte is written (``rankdp.privacy.ledger.spending``).
         """
@@ -146,7 +146,7 @@ class Report:
         return json.dumps(plain({**self.facts(), **promised}), indent=2, allow_nan=False)
 
     def csv(self) -> str:
-        """The records, one a line, safe to open in a spreadsheet."""
+        """The records, one per line, safe to open in a spreadsheet."""
         columns = list(self.columns or self.records[0])
         rows = [[_cell(record[name]) for name in columns] for record in self.records]
         returns = any("\r" in cell for row in rows for cell in row if isinstance(cell, str))
@@ -166,7 +166,7 @@ class Report:
         Parameters
         ----------
         downloads
-            Addresses by what a link is called; by default the page contains the files.
+            The address of each link by its text; by default the page contains the files.
         """
         saved = self._saved() if downloads is None else _links(downloads)
         return f"<div class=report>{''.join([*self._sections(), saved])}</div>"
@@ -178,11 +178,11 @@ class Report:
         return f"<style>.rankdp {{\n{style}}}</style><div class=rankdp>{inside}</div>"
 
     def shown_tables(self) -> list[Table]:
-        """Every table as texts, the results first."""
+        """Every table, the results first."""
         return [*([self.results.table()] if self.results else []), *self.tables]
 
     def _sections(self) -> list[str]:
-        """All but the heading and what can be saved; that nothing is promised comes first."""
+        """All but the heading and the downloads; the warning of a rehearsal comes first."""
         links = (f"<a href='#part-{at}'>{html.escape(part.title)}</a>" for at, part in enumerate(self.parts, 1))
         return [
             _rehearsed(self.release),
@@ -197,7 +197,7 @@ class Report:
         ]
 
     def _result(self, part: bool = False) -> list[str]:
-        """What is seen at once; a long table of one part among others is folded."""
+        """What is visible at once; a long table of one part among others is folded."""
         table = self.results.html(self.headline or self.title) if self.results else ""
         if part and self.results and len(self.results.rows) > _LONG:
             table = _fold(f"All {len(self.results.rows):,} {self.results.subject}s", table)
@@ -211,14 +211,14 @@ class Report:
         ]
 
     def _folded(self) -> list[str]:
-        """What is seen after a click."""
+        """What is visible after a click."""
         tables = [(table.title, dataclasses.replace(table, title="").html()) for table in self.tables if table.title]
         texts = [(SURE, self.sure), (PROMISED, self._promised()), (COMPUTED, self.computed)]
         folded = [*tables, *((title, "".join(map(paragraph, words))) for title, words in texts if words)]
         return [_fold(title, inside) for title, inside in folded]
 
     def _promised(self) -> list[str]:
-        """What is promised, and what made it; a rehearsal promises nothing and says so above."""
+        """The guarantee and the origin; a rehearsal has no guarantee and says so above."""
         if self.release is None or self.release.guarantee is None:
             return []
         origin = self.release.provenance
@@ -240,7 +240,7 @@ class Report:
         )
 
     def picture(self, kind: str = "png") -> bytes:
-        """The figure with the headline, the words, the warnings and what is promised below it.
+        """The figure with the headline, the words, the warnings and the guarantee below it.
 
         Parameters
         ----------
@@ -251,8 +251,8 @@ class Report:
             raise Unsupported(f"{self.title}: there is nothing to draw; choose .csv, .json or .html")
         promised = [self.release.explain()] if self.release else []
         of_parts = [f"{part.title}: {words}" for part in self.parts for words in part.warnings]
-        said = [*filter(None, [self.headline]), *self.words, *self.warnings, *of_parts, *promised]
-        return picture(self.figure(), kind, said, self.headline or self.title)
+        below = [*filter(None, [self.headline]), *self.words, *self.warnings, *of_parts, *promised]
+        return picture(self.figure(), kind, below, self.headline or self.title)
 
     def _drawn(self) -> str:
         """The figure as SVG, or why there is none; parts draw their own."""
@@ -274,12 +274,12 @@ def _fold(title: str, inside: str) -> str:
 
 
 def _rehearsed(release: Release[Any] | None) -> str:
-    """That nothing is promised, where that is so."""
+    """The warning that a rehearsal promises nothing."""
     return paragraph(release.explain(), "warning") if release is not None and release.guarantee is None else ""
 
 
 def _links(addresses: Mapping[str, str], file: str = "") -> str:
-    """Links to save a report by; ``file`` names what the page contains."""
+    """Links for saving a report; ``file`` is the name for files that the page contains."""
     if not addresses:
         return ""
     saved = {name: f' download="{file}.{name.lower()}"' if file else "" for name in addresses}
@@ -316,7 +316,7 @@ def check_outputs(paths: Iterable[str | PathLike[str]]) -> None:
     Parameters
     ----------
     paths
-        The files that are asked for: each must have a known ending and be possible to make; pictures need matplotlib.
+        The files: each needs a known ending and a place where it can be written; pictures need matplotlib.
     """
     for path in paths:
         if known_ending(path, FORMATS) in PICTURES:
@@ -325,7 +325,7 @@ def check_outputs(paths: Iterable[str | PathLike[str]]) -> None:
 
 
 def _cell(value: Any) -> Any:
-    """A number as it is, rounded where it is a float; text that no spreadsheet takes for a formula."""
+    """A number as it is (floats are rounded), or text that no spreadsheet mistakes for a formula."""
     if isinstance(value, float):
         return f"{value:.10g}"
     text = str(value) if isinstance(value, Fraction) else value

@@ -1,4 +1,4 @@
-"""Results that show themselves: in a notebook, at a prompt, as a frame of whatever library is installed, as a plot."""
+"""Results that display themselves: in a notebook, at a prompt, as a frame of an installed library, as a plot."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 class Displayable:
-    """What has rows shows them."""
+    """A result with rows that displays itself."""
 
     __slots__ = ()
 
     @abstractmethod
     def rows(self) -> list[dict[str, Any]]:
-        """One plain record a row."""
+        """One plain record per row."""
 
     @abstractmethod
     def results(self) -> ResultTable:
@@ -39,7 +39,7 @@ class Displayable:
         Parameters
         ----------
         kind
-            "pandas", "polars" or "arrow"; the first of them that is installed, if not given.
+            "pandas", "polars" or "arrow"; by default the first one that is installed.
         """
         import pyarrow as pa
 

@@ -30,7 +30,7 @@ _METHODS |= dict.fromkeys(("plurality", "borda", "irv", "stv", "kemeny", "ranked
 
 
 class _Colours(Mapping[str, str]):
-    """By name what mechanisms and noises say of themselves, read when it is asked for, and the colours of methods."""
+    """Colours by name: of mechanisms and noises, which are loaded on demand, and of methods."""
 
     def _all(self) -> dict[str, str]:
         noises = {name: kind.colour for name, kind in SCORE_MECHANISMS.items()}
@@ -57,7 +57,7 @@ def new_figure(columns: int, width: float, height: float) -> tuple[Figure, Any]:
 
 
 def drawing(draw: Callable[[Axes], None], width: float = 7.5, height: float = 5) -> Callable[[], Figure]:
-    """Makes, when it is called, a figure with one pair of axes that ``draw`` has drawn on."""
+    """A function that makes a figure with one pair of axes, on which ``draw`` draws."""
 
     def drawn() -> Figure:
         figure, (axes,) = new_figure(1, width, height)
@@ -68,7 +68,7 @@ def drawing(draw: Callable[[Axes], None], width: float = 7.5, height: float = 5)
 
 
 def new_grid(rows: int, columns: int, width: float, height: float, share_y: bool = False) -> tuple[Figure, Any]:
-    """A figure that needs no screen, with rows of axes, each row perhaps on one scale."""
+    """A figure that needs no screen, with rows of axes; with ``share_y`` each row shares a scale."""
     need_matplotlib()
     from matplotlib.figure import Figure
 
@@ -88,8 +88,8 @@ def need_matplotlib() -> None:
         raise Unsupported("plots need matplotlib: install rankdp[plots]") from None
 
 
-def picture(figure: Figure, kind: str, words: Sequence[str] = (), says: str = "") -> bytes:
-    """The figure as "png", "svg" or "pdf", longer by the paragraphs of small print below it.
+def picture(figure: Figure, kind: str, words: Sequence[str] = (), description: str = "") -> bytes:
+    """The figure as "png", "svg" or "pdf", with paragraphs of small print below it.
 
     Parameters
     ----------
@@ -97,13 +97,13 @@ def picture(figure: Figure, kind: str, words: Sequence[str] = (), says: str = ""
         The figure and its format.
     words
         The paragraphs.
-    says
-        The result in a sentence, kept inside the file as its description.
+    description
+        The result in a sentence, stored in the file's metadata.
     """
     from matplotlib.text import Text
 
-    said: Any = figure.findobj(Text)
-    fonts, complete = _fonts_for("".join([*(text.get_text() for text in said), *words]))
+    texts: Any = figure.findobj(Text)
+    fonts, complete = _fonts_for("".join([*(text.get_text() for text in texts), *words]))
     if words:
         boxes = (
             [] if complete else ["Characters that no installed font has are drawn as boxes; a page (.html) has them."]
@@ -111,18 +111,18 @@ def picture(figure: Figure, kind: str, words: Sequence[str] = (), says: str = ""
         width, height = figure.get_size_inches()
         print_below = "\n".join(textwrap.fill(paragraph, int(16 * width)) for paragraph in [*words, *boxes])
         figure.set_size_inches(width, height + 0.16 * (1 + print_below.count("\n")))
-        said.append(figure.supxlabel(unformatted(print_below), x=0.01, ha="left", fontsize=8, color="0.3"))
-    for text in said if fonts else ():
+        texts.append(figure.supxlabel(unformatted(print_below), x=0.01, ha="left", fontsize=8, color="0.3"))
+    for text in texts if fonts else ():
         text.set_fontfamily(["sans-serif", *fonts])
     drawn = io.BytesIO()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font")  # the box that is drawn says enough
-        figure.savefig(drawn, format=kind, dpi=150, metadata={_DESCRIBED[kind]: says} if says else None)
+        figure.savefig(drawn, format=kind, dpi=150, metadata={_DESCRIBED[kind]: description} if description else None)
     return drawn.getvalue()
 
 
 def _fonts_for(text: str) -> tuple[list[str], bool]:
-    """Installed fonts that have the characters which the usual one lacks, and whether that is all of them."""
+    """Installed fonts with characters that the default one lacks, and whether all characters are covered."""
     from matplotlib.font_manager import FontProperties, findfont, fontManager
     from matplotlib.ft2font import FT2Font
 
@@ -131,7 +131,7 @@ def _fonts_for(text: str) -> tuple[list[str], bool]:
     found: list[str] = []
     for path, family in {font.fname: font.name for font in fontManager.ttflist if font.style == "normal"}.items():
         if missing and not family.startswith("Last Resort"):  # whose glyphs are boxes
-            with suppress(RuntimeError, OSError):  # a font that cannot be opened is none
+            with suppress(RuntimeError, OSError):  # a font that cannot be opened is skipped
                 font = FT2Font(path)
                 if font.scalable and (has := missing & font.get_charmap().keys()):
                     missing -= has
@@ -140,7 +140,7 @@ def _fonts_for(text: str) -> tuple[list[str], bool]:
 
 
 def unformatted(text: str) -> str:
-    """A text that matplotlib shows as it is: a dollar would start a formula."""
+    """A text that matplotlib shows as it is, although a dollar sign starts a formula."""
     return text.replace("$", r"\$")
 
 

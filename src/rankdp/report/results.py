@@ -4,8 +4,8 @@ The table takes plain data, so that leaderboards, elections, aggregates, scores,
 are SVG elements that need neither a script nor a style attribute. On a narrow screen a row becomes a block: the rank,
 the name and the estimate on one line, the bar below them, the other cells after it with their heads.
 
-`leading` puts into words what the ranges of ranks say about the first place. A sentence that is made from the same
-ranges as the column beside it cannot contradict it.
+`leading` is a sentence on the first place, made from the same ranges of ranks as the column in the table, so the two
+cannot contradict each other.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _TICKS = 5  # at most about this many, so that their numbers fit above a bar
 _MARGIN = 3.0  # percent of a bar's width on either side, so that no dot is cut
 _NAMED = 4  # names in a sentence
 _WIDE = 7  # columns above which cells may be broken
-_REACH = 4  # usual half-widths; what reaches farther is cut, so that one unknown item does not squeeze all others
+_REACH = 4  # usual half-widths; longer intervals are cut, so that one unknown item does not squeeze all others
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,8 +194,10 @@ class ResultTable:
             f"<td class=bar>{axis.numbers()}</td>",
             *(_head(head) for head in heads[named:]),
         ]
-        said = f"<caption class=unseen>{html.escape(caption)}</caption>" if caption else ""
-        return f"<table class=results>{said}<thead>{_line(top)}</thead><tbody>\n{chr(10).join(body)}\n</tbody></table>"
+        hidden = f"<caption class=unseen>{html.escape(caption)}</caption>" if caption else ""
+        return (
+            f"<table class=results>{hidden}<thead>{_line(top)}</thead><tbody>\n{chr(10).join(body)}\n</tbody></table>"
+        )
 
     @property
     def _span(self) -> str:
@@ -218,7 +220,7 @@ class ResultTable:
 
     @property
     def shown_span(self) -> tuple[float, float]:
-        """The ends of the axis: all estimates, and intervals as far as they are not much longer than the others."""
+        """The ends of the axis: they include all estimates, and all intervals that are not unusually long."""
         estimates = [row.estimate for row in self.rows if math.isfinite(row.estimate)] or [0.0]
         estimates += [] if self.line is None else [0.0, self.line]
         least, most = min(estimates), max(estimates)
@@ -312,7 +314,7 @@ def rank_span(low: int, high: int) -> str:
 
 
 def digits_for(values: Sequence[float]) -> int:
-    """Decimals that show three digits of the largest number, none of numbers in the hundreds."""
+    """How many decimals show three digits of the largest number; 0 from a hundred up."""
     largest = max((abs(value) for value in values if math.isfinite(value)), default=1.0)
     return max(0, 2 - math.floor(math.log10(largest))) if largest else 0
 

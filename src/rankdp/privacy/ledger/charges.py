@@ -4,25 +4,25 @@
 
 A reservation is spent from the moment it is on disk, and only then may noise be drawn. Commit adds what was released
 and costs nothing. So at every moment the charges on disk cover every release that was ever begun: the ledger may count
-too much, never too little. A kill leaves the reservation spent. After an exception ``spending`` gives it back when both
-of these hold, and else it stays spent:
+too much, never too little. A kill leaves the reservation spent. After an exception ``spending`` gives it back only if
+both of these hold:
 
-1. *Nothing of the value has left the process.* It has left from the moment its first byte is handed to anything
-   outside: a file under any name, a stream, the caller. A temporary file counts, for others may read it on a shared
-   disk before it is removed, and so does a write that failed, for it may have failed half-way. Noise that was drawn and
-   thrown away reveals nothing: a promise is about what is seen, and the same secret bits are never used again.
-2. *The failure says nothing about the data*: an interrupt, or the operating system's refusal (a full disk, a directory
-   that has gone). Anything else might depend on the data or on the noisy value, and its being seen tells
-   a fact about them; given back, such facts would be had for free, as many as one likes. All refusals of data are made
-   before the charge.
+1. *Nothing of the value has left the process.* It has left as soon as its first byte is handed to anything outside: a
+   file under any name, a stream, the caller. A temporary file counts, because others may read it on a shared disk
+   before it is removed. A failed write counts too, because it may have failed half-way. Noise that was drawn and thrown
+   away reveals nothing: a promise is about what is seen, and the same secret bits are never used again.
+2. *The failure says nothing about the data*: an interrupt, or an error of the operating system (a full disk, a missing
+   directory). Any other failure might depend on the data or on the noisy value, and seeing it reveals a fact about
+   them; if it were given back, such facts would be free, in any number. All refusals of data are made before the
+   charge.
 
 ``cancel`` gives a charge back by hand; it is only for failures before any secret was read.
 
 A budget is for one data set and one unit of protection. A data set may have several budgets, and a release is charged
-to all of them at once or to none, for a release that one of them does not hear of would make its total a lie. Units do
-not mix: a release must protect what the budget protects, or be converted on request and visibly (``units``).
+to all of them at once or to none, so that the total of each is complete. Units do not mix: a release must protect what
+the budget protects, or be converted on request and visibly (``units``).
 
-What the ledger cannot know: that two names mean the same people. Nothing ties the name of a data set to its rows.
+The ledger cannot know that two names mean the same people: nothing ties the name of a data set to its rows.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Charge:
         return self._ledger._store.read(lambda writing: one_entry(writing, self.number))
 
     def commit(self, provenance: Provenance | None = None) -> None:
-        """Note what was released. It is paid for already: where this cannot be written, a warning says so."""
+        """Record what was released. It is paid for already: if this cannot be written, a warning says so."""
         facts = facts_of(provenance)
         try:
             self._finish("commit", release=facts)
@@ -108,9 +108,9 @@ class Charge:
             self.commit()
 
     def told(self) -> str:
-        """How much of the budget it has spent by now, in one sentence, read from the file."""
+        """What the charge has spent by now, in one sentence, read from the file."""
         try:
-            return self.entry.told
+            return self.entry.summary
         except InputError:
             return f"entry {self.number} counts as spent: {self._ledger.path} cannot be read just now"
 
@@ -122,11 +122,11 @@ class Spending:
         self._charge, self.left = charge, False
 
     def leaves(self) -> None:
-        """Say that the value is about to leave the process: from here on it is paid for, whatever happens."""
+        """Declare that the value is about to leave the process: from now on it is paid for, whatever happens."""
         self.left = True
 
     def commit(self, provenance: Provenance) -> None:
-        """Note what was released; the value may be handed out now."""
+        """Record what was released; the value may be handed out now."""
         self.left = True
         if self._charge is not None:
             self._charge.commit(provenance)
@@ -173,12 +173,12 @@ class Ledger:
         dataset
             The name of the data set; one name for the same people.
         protect
-            What is protected, in the word that ``rank``, ``elect`` and the others take: "comparison", "outcome",
-            "voter", "ballot", "position", "ranking" or "score"; or what a guarantee says that it ``protects``.
+            What is protected, as in ``rank``, ``elect`` and the others: "comparison", "outcome", "voter", "ballot",
+            "position", "ranking" or "score"; or a guarantee's ``protects``.
         epsilon, delta
             What all releases together may cost.
         max_per_voter
-            With "voter", the most comparisons of one voter; without it "voter" is a voter's ballot.
+            With "voter", the largest number of comparisons of one voter.
         accounting
             "auto", "basic" or "renyi"; see ``rankdp.privacy.composition``.
         wait
@@ -199,11 +199,11 @@ class Ledger:
                     raise InputError(f"{path}: the data set {dataset!r} has a budget for {protects!r} already")
                 if budget.account != Account.opened(budget.account.terms):
                     raise InputError(
-                        f"{path}: {dataset!r} has releases that a new budget would not know of; create all budgets of "
+                        f"{path}: {dataset!r} has releases that a new budget would not include; create all budgets of "
                         "a data set before its first release"
                     )
             facts = {"kind": "budget", "when": now(), "dataset": dataset, "protects": protects}
-            # the hash of its first event names a file: a random text in it makes the name one of a kind
+            # the hash of its first event names a file: a random text in it makes the name unique
             number = writing.append(facts | {"salt": secrets.token_hex(16)} | terms.to_dict())
             writing.run("INSERT INTO accounts VALUES (?, ?)", number, canonical(Account.opened(terms).to_dict()))
 
@@ -231,7 +231,7 @@ class Ledger:
             known = ", ".join(map(repr, names)) or "none"
             got = "nothing" if dataset is None else repr(dataset)
             raise InputError(
-                f"{path}: ", Setting("dataset"), f" must be one of those with a budget here ({known}), got {got}"
+                f"{path}: ", Setting("dataset"), f" must be one that has a budget here ({known}), got {got}"
             )
         assert dataset is not None
         return cls(store, dataset)
@@ -241,18 +241,18 @@ class Ledger:
     ) -> Self:
         """The same ledger for releases about one part of the voters, or for another unit.
 
-        It is what a function that takes ``ledger=`` is given: ``rank(votes, 1, ledger=ledger.using(convert=True), …)``.
+        Pass it to a function that takes ``ledger=``: ``rank(votes, 1, ledger=ledger.using(convert=True), …)``.
 
         Parameters
         ----------
         partition
-            The name of a partition of the voters, fixed beforehand and public; it goes together with ``part``.
+            The name of a partition of the voters, fixed beforehand and public; it needs ``part``.
         part
-            The part that the releases are made from: voters of other parts are not touched by them.
+            The part that the releases are about: they do not affect voters of other parts.
         convert
             Accept a release that protects another unit, at the price of its conversion, which the entry shows.
         note
-            Added to the description of every entry, so that whoever made it finds it again.
+            Added to the description of every entry, so that it can be found again.
         """
         other = type(self)(self._store, self.dataset)
         other._place, other._convert, other._made = (partition, part), convert, self._made
@@ -289,7 +289,7 @@ class Ledger:
         Parameters
         ----------
         guarantee
-            What the release promises, which is what it costs.
+            The guarantee of the release, which is its cost.
         what
             A description for the entry.
         partition, part, convert
@@ -336,7 +336,7 @@ class Ledger:
         return self._store.read(lambda writing: verify(writing, head))
 
     def close(self) -> None:
-        """Give the file back; a later call opens it again."""
+        """Close the file; a later call opens it again."""
         self._store.close()
 
     def _reserve(self, writing: Writing, guarantee: Guarantee, what: str) -> int:
@@ -347,7 +347,7 @@ class Ledger:
         if not budgets:
             raise LedgerBroken(f"{self.path}: the budget of {self.dataset!r} is gone from the file")
         for value in (guarantee.epsilon, guarantee.delta):
-            to_text(value)  # what is too long is refused here
+            to_text(value)  # refuses numbers that are too long
         facts = guarantee.to_dict()
         del facts["limits"], facts["explanation"]
         event = {
@@ -365,7 +365,7 @@ class Ledger:
         return number
 
     def _take(self, writing: Writing, budget: Budget, guarantee: Guarantee) -> dict[str, Any]:
-        """Charge one budget, or refuse; what the entry says about it."""
+        """Charge one budget, or refuse; return what the entry records about it."""
         place = place_of(budget, self._place)
         converted, words = in_unit(guarantee, budget.protects, self._convert)
         after, cost = budget.account.charged(converted, place)
@@ -393,9 +393,9 @@ class Ledger:
 
 
 def _exceeded(budget: Budget, asked: Guarantee, place: tuple[str, str] | None, words: str | None) -> BudgetExceeded:
-    """The refusal: requested, spent, remaining, short by how much, and what would still fit.
+    """The refusal: requested, spent, remaining, the shortfall, and what would still fit.
 
-    What is spent is shown rounded up and what is left rounded down; ``words`` say how the release was converted.
+    Spent amounts are rounded up and remaining ones down; ``words`` say how the release was converted.
     """
     account = budget.account
     after, _ = account.charged(asked, place)
@@ -403,7 +403,7 @@ def _exceeded(budget: Budget, asked: Guarantee, place: tuple[str, str] | None, w
     fits = account.largest_fit(asked, place)
     remaining = max(terms.epsilon - before.epsilon, Fraction(0))
     short_by = max(then.epsilon - terms.epsilon, Fraction(0))
-    told = [
+    lines = [
         f"{budget.dataset!r} ({budget.protects}) has a budget of epsilon {shown(terms.epsilon)}",
         f"requested {shown(asked.epsilon)}" + (f" ({words})" if words else ""),
         f"spent {shown(before.epsilon)} (counted by {before.method})",
@@ -412,18 +412,18 @@ def _exceeded(budget: Budget, asked: Guarantee, place: tuple[str, str] | None, w
     ]
     if asked.delta and not short_by:
         allowed = terms.delta / 2 if after.mode == "split" else terms.delta
-        told.append(f"delta: requested {shown(asked.delta)}, spent {shown(account.total().delta)} of {shown(allowed)}")
-    told.append(
+        lines.append(f"delta: requested {shown(asked.delta)}, spent {shown(account.total().delta)} of {shown(allowed)}")
+    lines.append(
         f"an epsilon of {shown(fits, up=False)} would still fit"
         + (f" with delta {shown(asked.delta)}" if asked.delta else "")
         if fits
         else "nothing of this kind fits any more"
     )
-    return BudgetExceeded("; ".join(told), asked.epsilon, before.epsilon, remaining, short_by, fits)
+    return BudgetExceeded("; ".join(lines), asked.epsilon, before.epsilon, remaining, short_by, fits)
 
 
 def verify_file(path: str | os.PathLike[str], head: str | None = None) -> Verified:
-    """``Ledger.verify`` for a file in which perhaps not even the budgets can be read."""
+    """``Ledger.verify`` for a file whose budgets may be unreadable."""
     store = Store(path)
     try:
         return store.read(lambda writing: verify(writing, head))
@@ -433,7 +433,7 @@ def verify_file(path: str | os.PathLike[str], head: str | None = None) -> Verifi
 
 T = TypeVar("T")
 Deliver = Callable[[Release[T], Callable[[], None]], None]
-"""Takes a release out of the process; the function beside it is to be called before the first byte leaves."""
+"""Takes a release out of the process; it calls the function, its second argument, before the first byte leaves."""
 
 
 class Counted(Protocol[T]):
@@ -445,7 +445,7 @@ class Counted(Protocol[T]):
 
     @property
     def what(self) -> str:
-        """What it is, for the ledger."""
+        """The release in a few words, for the ledger."""
 
     def draw(self, bits: Bits) -> Release[T]:
         """The release."""
@@ -461,7 +461,7 @@ def paid(
     counted
         What is released.
     ledger, bits
-        As for ``spending``; bits of the operating system if not given.
+        As in ``spending``; the operating system's bits if not given.
     deliver
         Takes the release out of the process, if the caller does not.
     """
@@ -476,7 +476,7 @@ def paid(
 
 @contextmanager
 def spending(ledger: Ledger | None, guarantee: Guarantee, what: str, bits: Bits) -> Iterator[Spending]:
-    """The charge of a release, held from the draw until its value is out; every failure says what is spent then.
+    """The charge of a release, held from the draw until its value is out; every failure states what is spent.
 
     ::
 
@@ -487,20 +487,20 @@ def spending(ledger: Ledger | None, guarantee: Guarantee, what: str, bits: Bits)
             file.keep()
             charge.commit(provenance)
 
-    What is written must be known to be writable before (``NewFile`` makes sure of it), and the block must have refused
-    nothing that depends on the data. The module says when a failed release is given back. What is spent then is a note
-    of the exception (``__notes__``), which tracebacks show and the command line prints.
+    Make sure before the block that the target can be written (``NewFile`` does), and refuse nothing inside it that
+    depends on the data. The module says when a failed release is given back. A note of the exception (``__notes__``)
+    states what is spent; tracebacks show it and the command line prints it.
 
     Parameters
     ----------
     ledger
-        The ledger to charge, None for none: then nothing is charged or reported.
+        The ledger to charge; with None nothing is charged or reported.
     guarantee
-        What the release promises, which is what it costs.
+        The guarantee of the release, which is its cost.
     what
         The entry's description.
     bits
-        Where the noise comes from; a rehearsal promises nothing and may not be paid for.
+        Where the noise comes from; a rehearsal has no guarantee and must not be paid for.
     """
     if ledger is None:
         yield Spending()
@@ -512,14 +512,14 @@ def spending(ledger: Ledger | None, guarantee: Guarantee, what: str, bits: Bits)
     except RankdpError:
         raise
     except BaseException as problem:
-        problem.add_note(f"whether it was charged is not known: rankdp budget show {ledger.path} tells")
+        problem.add_note(f"it is not known whether this was charged: see rankdp budget show {ledger.path}")
         raise
     with charge:
-        held = Spending(charge)
+        current = Spending(charge)
         try:
-            yield held
+            yield current
         except (KeyboardInterrupt, OSError, SystemProblem) as problem:
-            if not held.left:
-                with suppress(InputError):  # where it cannot be given back it stays spent
+            if not current.left:
+                with suppress(InputError):  # if it cannot be given back, it stays spent
                     charge.cancel(f"nothing of it has left the process: {str(problem) or type(problem).__name__}")
             raise

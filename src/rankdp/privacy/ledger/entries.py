@@ -1,9 +1,8 @@
 """The contents of a ledger's file: budgets, charges and how they ended, and how to check all of it.
 
 Five kinds of event: *budget* (a data set, a unit, its terms), *reserve* (a charge with its cost to every budget of the
-data set), *commit* and *cancel* (how a charge ended), *answers* (how far a file of answers has come). An account is
-what its events add up to. It is stored with them so that a charge need not read them all, and ``verify`` computes it
-again.
+data set), *commit* and *cancel* (how a charge ended), *answers* (how far a file of answers has come). An account is the
+sum of its events. It is stored with them so that a charge need not read them all, and ``verify`` computes it again.
 """
 
 from __future__ import annotations
@@ -73,8 +72,8 @@ class Budget:
 class Entry:
     """One charge. ``charged`` are its costs, one for each budget of the data set in the order of ``budgets``.
 
-    ``state`` is reserved, committed or cancelled; reserved counts as spent. ``counted_by`` and ``spent`` say how each
-    budget stood afterwards.
+    ``state`` is reserved, committed or cancelled; reserved counts as spent. ``counted_by`` and ``spent`` are the state
+    of each budget afterwards.
     """
 
     number: int
@@ -94,8 +93,8 @@ class Entry:
     because: str | None = None
 
     @property
-    def told(self) -> str:
-        """How much of the budget it spends, in one sentence."""
+    def summary(self) -> str:
+        """How much of the budget the charge spends, in one sentence."""
         costs = [
             f"epsilon {shown(cost.epsilon)}" + (f" with delta {shown(cost.delta)}" if cost.delta else "")
             for cost in self.charged
@@ -129,14 +128,14 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """A chain that holds: how many entries it has, and the last hash. Note the head elsewhere and ask for it later."""
+    """A valid chain: its number of entries and its last hash. Keep the head elsewhere, and pass it to a later check."""
 
     entries: int
     head: str
 
 
 def now() -> str:
-    """The time, in words that sort."""
+    """The time, as text that sorts."""
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
 
 
@@ -182,7 +181,7 @@ def place_of(budget: Budget, names: tuple[str | None, str | None]) -> tuple[str,
         return None
     if not partition or not part:
         raise InputError(
-            Setting("partition"), " and ", Setting("part"), f" go together, got {partition or part!r} alone"
+            Setting("partition"), " and ", Setting("part"), f" need each other, got {partition or part!r} alone"
         )
     for other, parts in budget.account.parts.items():
         if other != partition and part in parts:
@@ -191,7 +190,7 @@ def place_of(budget: Budget, names: tuple[str | None, str | None]) -> tuple[str,
 
 
 def _entry_of(event: Mapping[str, Any], ending: Mapping[str, Any]) -> Entry:
-    """A charge from its event and, where it has ended, the event of its end."""
+    """A charge from its event and, if it has ended, from the event of its end."""
     charges = event["charges"]
     return Entry(
         **{name: event[name] for name in _PLAIN},
@@ -233,7 +232,9 @@ def verify(writing: Writing, head: str | None) -> Verified:
         try:
             _replay(event, accounts, unfinished)
         except (KeyError, TypeError, ValueError, ZeroDivisionError, AttributeError) as problem:
-            raise LedgerBroken(f"entry {count} is broken: it does not follow from those before ({problem!r})") from None
+            raise LedgerBroken(
+                f"entry {count} is broken: it does not follow from earlier entries ({problem!r})"
+            ) from None
     kept = {number: json.loads(state) for number, state in writing.rows("SELECT budget, state FROM accounts")}
     for number in sorted(kept.keys() | accounts.keys()):
         if number not in accounts or kept.get(number) != accounts[number].to_dict():
@@ -250,7 +251,7 @@ def verify(writing: Writing, head: str | None) -> Verified:
 
 
 def _replay(event: Mapping[str, Any], accounts: dict[int, Account], unfinished: dict[int, Mapping[str, Any]]) -> None:
-    """What an event does to the accounts; an error where it cannot follow from those before."""
+    """Apply an event to the accounts; an error if it cannot follow from earlier ones."""
     kind, number = event["kind"], event["number"]
     if kind == "budget":
         accounts[number] = Account.opened(Terms.from_dict(event))
@@ -272,7 +273,7 @@ def _replay(event: Mapping[str, Any], accounts: dict[int, Account], unfinished: 
 
 
 def facts_of(provenance: Provenance | None) -> dict[str, Any] | None:
-    """The public facts of a release; what JSON cannot hold as its text."""
+    """The public facts of a release; values that JSON cannot hold become text."""
     if provenance is None:
         return None
     if provenance.seed is not None:

@@ -5,22 +5,22 @@
 | one voter | one voter with at most c comparisons | eps: such a voter is a voter |
 | one comparison | one voter with at most c comparisons | c eps, delta (e^(c eps) - 1)/(e^eps - 1), c^2 rho |
 | one item's position | one whole ranking | the local-DP epsilon that the mechanism states |
-| one whole ranking | one item's position | eps: neighbours are some of all pairs |
-| one voter | one comparison | 2 eps, delta (e^eps + 1), 4 rho: it may go from one voter to another |
+| one whole ranking | one item's position | eps: neighbours are a special case of two rankings |
+| one voter | one comparison | 2 eps, delta (e^eps + 1), 4 rho: it may move from one voter to another |
 | one voter | one comparison's outcome | eps: an outcome stays with its voter |
-| one comparison | its outcome | eps: an outcome is some of a comparison |
-| one voter | one ballot | 2 eps, delta (e^eps + 1), 4 rho: one ballot goes, another comes |
+| one comparison | its outcome | eps: an outcome is part of a comparison |
+| one voter | one ballot | 2 eps, delta (e^eps + 1), 4 rho: one ballot is removed, another added |
 
 The second is group privacy, a chain of c changes. The chain leaves every voter's number of comparisons as it is, so
-that number is public in the converted promise, and the caller must know that no voter has more than c in the table that
-was counted (a row of weight w is w comparisons). A table that was bounded per voter is never released under "one
-comparison" (``publish.rank`` refuses it), so the chain never runs through a choice of rows.
+that number is public in the converted guarantee, and the caller must know that no voter has more than c in the table
+that was counted (a row of weight w is w comparisons). A table that was bounded per voter is never released under "one
+comparison" (``publish.rank`` refuses it), so the chain never involves a choice of rows.
 
 A release that protects voters weighs each voter's rows itself and holds for any change of all rows of one voter,
-whatever the bound: it needs no conversion. A comparison that is replaced by one of *another* voter changes the rows of
-two: that is a chain of two changes, the comparison leaves and the other comes, whatever they weigh. In the same way
-replacing a ballot is removing one and adding another. The reverse is not so: a release under "one ballot" may state how
-many there are.
+whatever the bound: it needs no conversion. Replacing a comparison by one of *another* voter changes the rows of two
+voters. That is a chain of two changes, whatever the weights: one comparison is removed, the other added. In the same
+way, replacing a ballot is removing one and adding another. The reverse does not hold: a release under "one ballot" may
+state how many there are.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from rankdp.privacy.guarantee import (
 
 
 def converted(guarantee: Guarantee, protects: str, convert: bool) -> tuple[Guarantee, str | None]:
-    """The guarantee in the budget's unit, and the words that say how it got there."""
+    """The guarantee in the budget's unit, and a description of the conversion."""
     if guarantee.protects == protects:
         return guarantee, None
     if _covers(guarantee.protects, protects):
@@ -62,7 +62,7 @@ def converted(guarantee: Guarantee, protects: str, convert: bool) -> tuple[Guara
 
 
 def _covers(given: str, protects: str) -> bool:
-    """Whether a release for one unit of voters is one for another: all voters, or those with fewer comparisons."""
+    """Whether a guarantee for one unit of voters includes another: all voters, or voters with fewer comparisons."""
     few, fewer = VOTER_OF.fullmatch(given), VOTER_OF.fullmatch(protects)
     return is_voter(given) and is_voter(protects) and (not few or (fewer is not None and int(few[1]) >= int(fewer[1])))
 
