@@ -128,7 +128,7 @@ def survey_mechanism(
         names = [each for each in NAMES[:-1] if each != "optimal" or items <= TABLE_UP_TO]
         wanted = "pairs" if items <= _PAIRS_UP_TO else "ranks"
         able = [mechanism(each, items, epsilon, protect=protect) for each in names]
-        return min((made for made in able if wanted in made.undoable), key=_rank_variance)
+        return min((made for made in able if wanted in made.debiasable), key=_rank_variance)
     made = mechanism(name, items, epsilon, protect=protect)
     browser_tables(made)  # or refused
     return made

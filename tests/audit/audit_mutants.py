@@ -360,7 +360,7 @@ class RoundedUp(Residuals):
 
     def __init__(self, protection, *budget):
         super().__init__(protection, *budget)
-        self.forth = self.forth + 1
+        self.credit = self.credit + 1
 
 
 def count_laws(kind: type[NoisyCounts]) -> dict[str, Callable[[], bool]]:

@@ -126,7 +126,7 @@ def test_residuals_that_round_up_are_caught():
     class RoundsUp(Residuals):
         def __init__(self, protection, *budget):
             super().__init__(protection, *budget)
-            self.forth = self.forth + 1
+            self.credit = self.credit + 1
 
     assert not audit_exact(RoundsUp(Protection("comparison"), 1), items=4, draws=0).holds
 

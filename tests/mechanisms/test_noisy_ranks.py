@@ -179,8 +179,8 @@ def test_draws_land_where_they_should(request):
 @pytest.mark.parametrize(("items", "epsilon"), [(10, 1), (20, 2), (50, 2), (100, 4), (300, 4), (1000, 1)])
 def test_it_keeps_more_than_the_others_of_long_rankings_at_small_epsilon(items, epsilon):
     ranked = rankdp.candidates(items, epsilon, purpose="order")
-    undoable = [one for one in ranked if one.undoable and not one.has_offsets]
-    kept = {one.name: one.expected_concordance() for one in undoable}
+    debiasable = [one for one in ranked if one.debiasable and not one.has_offsets]
+    kept = {one.name: one.expected_concordance() for one in debiasable}
     best = kept.pop("noisy-ranks")
     assert best > max(kept.values())
     assert kept["kendall"] > kept["laplace"]

@@ -130,7 +130,7 @@ def test_pair_law_out_of_reach(name, items, most):
 # -- unbiased estimates ------------------------------------------------------------------------------------------
 
 
-UNDOABLE = [name for name, kind in MECHANISMS.items() if kind.undoable and name in WHOLE]
+UNDOABLE = [name for name, kind in MECHANISMS.items() if kind.debiasable and name in WHOLE]
 INVERTIBLE = [
     case for case in itertools.product(UNDOABLE, [3, 5], EPSILONS) if case not in [*SINGULAR, ("kendall-ball", 5, 4)]
 ]

@@ -214,7 +214,7 @@ def test_log_prob_takes_one_ranking_or_as_many_rows():
     both = [[0, 1, 2], [2, 1, 0]]
     assert built.log_prob(both, [0, 1, 2]).shape == built.log_prob([0, 1, 2], both).shape == (2,)
     assert built.log_prob([0, 1, 2], [0, 1, 2]).shape == (1,)
-    with pytest.raises(InputError, match="must have as many rows as each other, got 2 and 3"):
+    with pytest.raises(InputError, match="must have the same number of rows, got 2 and 3"):
         built.log_prob(both, [[0, 1, 2]] * 3)
 
 

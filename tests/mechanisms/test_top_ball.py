@@ -146,7 +146,7 @@ def test_words_of_the_registry():
         ({"top": 5, "protect": "ranking", "name": "kendall"}, "mechanism must be auto or top-ball"),
         (
             {"top": 5, "protect": "ranking", "name": "top-ball-4"},
-            "top must be 4, the length that top-ball-4 says, got 5",
+            "top must be 4, the length in top-ball-4, got 5",
         ),
         ({"name": "top-ball-1-2-3"}, "one or two numbers, the length and the radius"),
         ({"name": "top-ball-5-10"}, "radius must be below 10, the largest distance between two lists of 5 out of 30"),

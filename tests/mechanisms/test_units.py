@@ -126,7 +126,7 @@ def test_words(unit):
         (
             "voter",
             None,
-            "protecting voters needs max_per_voter, the number of comparisons that count fully of each voter",
+            "protecting voters needs max_per_voter, the number of comparisons of each voter that count fully",
         ),
         ("voter", 0, "max_per_voter must be an integer of at least 1, got 0"),
         ("voter", True, "max_per_voter must be an integer of at least 1, got True"),

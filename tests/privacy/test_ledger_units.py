@@ -57,7 +57,7 @@ def test_a_release_is_charged_to_a_ledger_created_with_its_word(tmp_path):
 
 @pytest.mark.parametrize("word", ["positions", "one positon", "", "one voter with at most 0 comparisons", None, 3])
 def test_an_unknown_unit_is_refused_with_the_list(tmp_path, word):
-    with pytest.raises(InputError, match=f"protect must be one of {WORDS}, or what a guarantee says"):
+    with pytest.raises(InputError, match=f"protect must be one of {WORDS}, or the text of a guarantee"):
         Ledger.create(tmp_path / "ledger.db", "poll", word, 1)
     assert not (tmp_path / "ledger.db").exists()
 

@@ -219,7 +219,7 @@ def test_noise_for_other_steps_than_those_of_the_counts_is_refused(add_noise):
     weighed, plain = votes.bound(2).count(), votes.count()
     assert (weighed.steps, plain.steps, Protection.of("voter", 2).steps) == (STEPS, 1, STEPS)
     for counts, unit in ((weighed, BY_HAND), (plain, Protection.of("voter", 2))):
-        with pytest.raises(InputError, match=f"these counts hold {counts.steps:,} for each"):
+        with pytest.raises(InputError, match=f"as the noise does, got {counts.steps:,}"):
             add_noise(counts, unit)
     for counts, unit in ((weighed, Protection.of("voter", 2)), (plain, BY_HAND)):
         add_noise(counts, unit)

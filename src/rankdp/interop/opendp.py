@@ -179,7 +179,7 @@ def unit_distance(protect: str) -> Any:
     Parameters
     ----------
     protect
-        A word of ``--protect``, or what a guarantee says that it protects.
+        A value of ``--protect``, or a guarantee's ``protects``.
     """
     return _opendp().user_distance(f"rankdp: changes of {unit_of(protect)}")
 

@@ -1,8 +1,8 @@
-"""Noise that a curator adds: what every such mechanism knows of its budget.
+"""Noise that a curator adds: the budget of such a mechanism.
 
-A part ``share`` of the guarantee's epsilon (delta = 0), or of its rho (delta > 0: the largest whose zCDP is (eps,
-delta)-DP, ``privacy.zcdp``), is spent on what the mechanism releases; the rest is for what is released beside it. The
-guarantee is that of all of it: epsilons add up, and so do rhos.
+A mechanism spends the part ``share`` of the guarantee's epsilon (delta = 0) or of its rho (delta > 0: the largest whose
+zCDP is (eps, delta)-DP, ``privacy.zcdp``); the rest is for other numbers in the same release. The guarantee is for all
+of them: epsilons add up, and so do rhos.
 """
 
 from __future__ import annotations
@@ -53,6 +53,6 @@ class CentralNoise(Generic[UnitT]):
 
     @property
     def guarantee(self) -> Guarantee:
-        """Central eps-DP, or (eps, delta)-DP, for the unit of protection, of all that shares the budget."""
+        """Central eps-DP, or (eps, delta)-DP, for the unit of protection, of everything that shares the budget."""
         rho = None if self.rho is None else float(self.rho)
         return Guarantee(self.protection.protects, self.epsilon, self.delta, local=False, rho=rho)

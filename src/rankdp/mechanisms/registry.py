@@ -1,7 +1,7 @@
-"""The one place where mechanisms are known and chosen: by name, or the best one for the public numbers.
+"""The registry of ranking mechanisms: chosen by name, or the best one for the public numbers.
 
-What is entered here by ``register`` is known everywhere: to ``privatize``, the command line, the planner, the audits
-and the figures. The order is that of simplicity, which decides between equals.
+``register`` makes a mechanism available everywhere: to ``privatize``, the command line, the planner, the audits and the
+figures. Simple mechanisms come first, and win ties.
 """
 
 from __future__ import annotations
@@ -35,12 +35,10 @@ Purpose = Literal["aggregate", "order", "top"]
 Protect = Literal["position", "ranking"]
 """What epsilon protects: one item's position in a ranking (ranking DP), or the whole ranking (local DP)."""
 
-_PAIRS_UP_TO = 10  # items up to which mechanisms are compared by their win rates: short lists are what ballots are
-_RANKS_UP_TO = (
-    200  # items up to which laws of positions are computed to choose; relative to the length they cost the same
-)
-COSTLY = 10  # times the respondents of the best mechanism, from which on people are warned
-_DROPPED = {"ulam-tiers": "0.1.0", "sliding-tiers": "0.1.0"}  # and the last version that has them
+_PAIRS_UP_TO = 10  # items: mechanisms are compared by win rates, as ballots are this short; above, by mean ranks
+_RANKS_UP_TO = 200  # items: laws of positions are computed to choose; for longer rankings the relative cost is the same
+COSTLY = 10  # times the respondents of the best mechanism: above, a warning is given
+_DROPPED = {"ulam-tiers": "0.1.0", "sliding-tiers": "0.1.0"}  # with the last version that has them
 _registered: dict[str, type[RankingMechanism]] = {}
 MECHANISMS: Mapping[str, type[RankingMechanism]] = MappingProxyType(_registered)
 """All ranking mechanisms by name, simple ones first."""
@@ -49,13 +47,13 @@ Kind = TypeVar("Kind", bound=type[RankingMechanism])
 
 
 def register(kind: Kind) -> Kind:
-    """Make a mechanism known by its name; also a decorator.
+    """Register a mechanism under its name; also a decorator.
 
     Parameters
     ----------
     kind
-        A subclass of ``RankingMechanism`` with a ``name`` of lower-case letters, digits and hyphens. A name is taken
-        once; only a later version of the same class (run again in a notebook) may replace it.
+        A subclass of ``RankingMechanism`` with a ``name`` of lower-case letters, digits and hyphens. Names are unique;
+        only a later version of the same class (run again in a notebook) may replace it.
 
     Returns
     -------
@@ -96,15 +94,16 @@ def mechanism(
     items
         How many items each ranking has.
     epsilon
-        The privacy of what ``protect`` says.
+        The privacy of what ``protect`` names.
     purpose
-        What "auto" chooses for, and "kendall-ball" its radius: "aggregate", "order" or "top" (see ``candidates``).
+        The goal by which "auto" chooses, and "kendall-ball" chooses its radius: "aggregate", "order" or "top" (see
+        ``candidates``).
     top
-        With ``purpose="top"``, how many items the top list has. With ``protect="ranking"`` and another purpose, how
-        many items are released at all: the mechanism is "top-ball" then.
+        With ``purpose="top"``, the length of the top list. With ``protect="ranking"`` and another purpose, the number
+        of items that are released at all: the mechanism is then "top-ball".
     tiers
-        How many items of the output each tier holds, the top first, for a mechanism that has tiers ("auto" is "tiers"
-        then); by default it chooses them.
+        The sizes of the tiers, the top first, for a mechanism that has tiers ("auto" is "tiers" then); chosen by
+        default.
     protect
         "position" for one item's position; "ranking" for the whole ranking: the mechanism then has the largest
         epsilon of a position at which ``local_epsilon()`` is at most ``epsilon``.
@@ -119,13 +118,13 @@ def mechanism(
     else:
         chosen = _protecting(name, items, exact, purpose, protect)
     stated = chosen.local_epsilon() if protect == "ranking" else chosen.epsilon
-    if stated > exact:  # whatever chose it: no promise leaves here that the mechanism does not keep
+    if stated > exact:  # whatever was chosen must keep the promise
         raise Unsupported(f"{chosen.name} keeps an epsilon of {float(stated):g} for one {protect}, not {exact}")
     return chosen
 
 
 def check_choice(name: str, purpose: str = "aggregate", top: int | None = None, protect: str = "position") -> None:
-    """Refuse an unknown name, purpose or protection, and a top list where none is asked for or none is given."""
+    """Refuse an unknown name, purpose or protection, and a ``top`` that is missing or has no use."""
     base, numbers = read_name(str(name))
     if name != "auto" and name not in MECHANISMS and (numbers is None or not _numbered(base)):
         raise InputError(f"mechanism must be auto or one of {', '.join(MECHANISMS)}, got {name!r}")
@@ -150,12 +149,12 @@ def check_choice(name: str, purpose: str = "aggregate", top: int | None = None, 
 
 
 def releases_lists(purpose: str, top: int | None, protect: str) -> bool:
-    """Whether lists of the first ``top`` items are asked for instead of rankings of all."""
+    """Whether lists of the first ``top`` items are released instead of rankings."""
     return top is not None and protect == "ranking" and purpose != "top"
 
 
 def last_version_with(name: str) -> str | None:
-    """The last version that has a mechanism which was dropped since; None for all others."""
+    """The last version with a mechanism that was removed; None for all others."""
     return _DROPPED.get(read_name(name)[0])
 
 
@@ -167,7 +166,7 @@ def named(name: str, tiers: Sequence[int] | None) -> str:
     name
         The name of a mechanism that has tiers, or "auto" for "tiers".
     tiers
-        How many items of the output each tier holds, or None for what the mechanism chooses.
+        The sizes of the tiers, or None to let the mechanism choose.
     """
     if tiers is None:
         return name
@@ -179,7 +178,7 @@ def named(name: str, tiers: Sequence[int] | None) -> str:
 
 
 def may_have_offsets(name: str, items: int = 0, purpose: Purpose = "top", protect: Protect = "position") -> bool:
-    """Whether a mechanism has offsets, or what "auto" chooses for at most this many items can have them."""
+    """Whether a mechanism has offsets, or "auto" may choose one that has for at most this many items."""
     if name == "auto":
         return (items > _PAIRS_UP_TO or protect == "ranking") and purpose != "top"
     return MECHANISMS[name if name in MECHANISMS else read_name(name)[0]].has_offsets
@@ -195,7 +194,7 @@ def _numbered(name: str) -> bool:
 
 @lru_cache(maxsize=256, typed=True)
 def _build(name: str, items: int, epsilon: Fraction, purpose: Purpose) -> RankingMechanism:
-    """The mechanism of this name, where no numbers follow it with those that serve the purpose."""
+    """The mechanism of this name; if no numbers follow it, with the best ones for the purpose."""
     if name in MECHANISMS:
         return MECHANISMS[name].for_purpose(items, epsilon, purpose)
     base, numbers = read_name(name)
@@ -208,7 +207,7 @@ def _listing(name: str, items: int, epsilon: Fraction, purpose: Purpose, top: in
     numbers = read_name(name)[1]
     chosen = TopBall.with_numbers(items, epsilon, numbers) if numbers else None
     if chosen is not None and chosen.lists != top:
-        raise InputError(f"top must be {chosen.lists}, the length that {name} says, got {top}")
+        raise InputError(f"top must be {chosen.lists}, the length in {name}, got {top}")
     if chosen is None or len(numbers or ()) == 1:
         return TopBall.for_lists(items, epsilon, top, purpose)
     return chosen
@@ -216,7 +215,7 @@ def _listing(name: str, items: int, epsilon: Fraction, purpose: Purpose, top: in
 
 @lru_cache(maxsize=256, typed=True)
 def _protecting(name: str, items: int, epsilon: Fraction, purpose: Purpose, protect: Protect) -> RankingMechanism:
-    """The same with an epsilon that protects one position, or the whole ranking."""
+    """The mechanism whose epsilon protects one position, or the whole ranking."""
     if protect == "position":
         return _build(name, items, epsilon, purpose)
     return protecting_rankings(lambda base, exact: _build(base, items, exact, purpose), name, epsilon)
@@ -242,24 +241,23 @@ def candidates(
     items
         How many items each ranking has.
     epsilon
-        The privacy of what ``protect`` says.
+        The privacy of what ``protect`` names.
     purpose
-        "aggregate" puts the one first whose unbiased estimates need the fewest respondents (``respondents_for_one``).
-        Mechanisms that cannot be debiased are left out; if that leaves none, it is "order".
-        "order" puts the one first that keeps most pairs in order: optimal up to 6 items, mostly tiers above.
-        Ulam takes part up to 10 items, where its concordance is known exactly.
-        "top" puts the one first that keeps most of the first ``top`` items among the first. Tiers are the top list
-        and the rest.
+        "aggregate" sorts by how few respondents unbiased estimates need (``respondents_for_one``). Mechanisms that
+        cannot be debiased are left out; if that leaves none, it means "order".
+        "order" sorts by how many pairs stay in order: optimal up to 6 items, mostly tiers above. Ulam is included up to
+        10 items, where its concordance is known exactly.
+        "top" sorts by how many of the first ``top`` items stay among the first. Tiers are the top list and the rest.
     top
-        With ``purpose="top"``, how many items the top list has; of shorter rankings, all but the last. With
-        ``protect="ranking"`` and another purpose it is "top-ball" on lists of this many items.
+        With ``purpose="top"``, the length of the top list; of shorter rankings, all but the last. With
+        ``protect="ranking"`` and another purpose, the only candidate is "top-ball" on lists of this length.
     protect
-        "position" or "ranking" (see ``mechanism``). For whole rankings nothing keeps more pairs than "kendall-ball".
+        "position" or "ranking" (see ``mechanism``). For whole rankings "kendall-ball" keeps the most pairs.
 
     Returns
     -------
     list of RankingMechanism
-        Those that agree to nine digits keep the order of the registry.
+        The candidates, the best first; ties to nine digits keep the order of the registry.
     """
     check_choice("auto", purpose, top, protect)
     exact = positive(epsilon)
@@ -267,7 +265,7 @@ def candidates(
         return [_listing("auto", items, exact, purpose, cast(int, top))]
     if purpose == "top":
         k = min(cast(int, top), items - 1)
-        names = [name for name in serving(items) if not MECHANISMS[name].has_offsets]  # whose cuts are elsewhere
+        names = [name for name in serving(items) if not MECHANISMS[name].has_offsets]  # offsets move the cuts
         built = [
             _protecting(named(name, [k, items - k] if _tiered(name) else None), items, exact, purpose, protect)
             for name in names
@@ -291,12 +289,12 @@ def serving(items: int) -> tuple[str, ...]:
 
 
 def respondents_for_one(candidate: RankingMechanism, protect: Protect = "position") -> float | None:
-    """How many respondents tell an unbiased aggregate as much as one whose true ranking is known.
+    """How many respondents are worth one true ranking to an unbiased aggregate.
 
-    1 + V/B to nine digits. V is the mean variance that the noise gives to one respondent's unbiased win rate (above 10
-    items, and wherever whole rankings are protected: mean rank), B the variance between respondents who order the items
-    at random, 1/4 (or (m^2 - 1)/12; less for lists, whose unlisted items share a rank). Above 200 items, where no
-    closed form is known, it is that of 200: it barely depends on the length there. Single win rates cost far more where
+    1 + V/B to nine digits. V is the mean variance that the noise adds to one respondent's unbiased win rate (above 10
+    items, and if whole rankings are protected: mean rank). B is the variance between respondents who order the items
+    at random, 1/4 (or (m^2 - 1)/12; less for lists, whose unlisted items share a rank). Above 200 items, if no closed
+    form is known, the value for 200 is used: it barely depends on the length there. Single win rates cost far more if
     whole rankings are protected, for every mechanism.
 
     Parameters
@@ -309,11 +307,11 @@ def respondents_for_one(candidate: RankingMechanism, protect: Protect = "positio
     Returns
     -------
     float or None
-        None where its noise cannot be debiased.
+        None if its noise cannot be debiased.
     """
     items, most = candidate.items, candidate.position_law_up_to
     pairs = items <= _PAIRS_UP_TO and protect == "position"
-    if ("pairs" if pairs else "ranks") not in candidate.undoable or (
+    if ("pairs" if pairs else "ranks") not in candidate.debiasable or (
         most is not None and items > most and candidate.unbiased_ranks() is None
     ):
         return None
@@ -327,7 +325,7 @@ def respondents_for_one(candidate: RankingMechanism, protect: Protect = "positio
 
 
 def _top_kept(candidate: RankingMechanism, k: int) -> float | None:
-    """The share of the first k that stay among the first k, None where it is out of reach."""
+    """The share of the first k that stay among the first k, None if it is too slow to compute."""
     sized = isinstance(candidate, Tiered)
     if not sized and candidate.items > candidate.planned_up_to.get("overlap", candidate.items):
         return None
@@ -338,14 +336,14 @@ def _top_kept(candidate: RankingMechanism, k: int) -> float | None:
 
 
 def describe(chosen: RankingMechanism, top: int | None = None, protect: Protect = "position") -> str:
-    """One line: what a mechanism keeps of a ranking, and how many answers tell as much as one true ranking.
+    """One line: what a mechanism keeps of a ranking, and how many answers are worth one true ranking.
 
     Parameters
     ----------
     chosen
         The mechanism.
     top
-        The length of the top list, where that is what matters instead of all pairs.
+        The length of the top list, to describe that instead of all pairs.
     protect
         What is protected.
     """
@@ -372,16 +370,16 @@ def describe(chosen: RankingMechanism, top: int | None = None, protect: Protect 
 
 
 def costly(chosen: RankingMechanism, epsilon: Real, protect: Protect = "position") -> str:
-    """One sentence where a mechanism needs over ten times the respondents of what "auto" takes; else nothing.
+    """A warning if a mechanism needs over ten times the respondents of what "auto" chooses; else nothing.
 
-    So it is, among others, at epsilons where its law is nearly singular: debiasing then multiplies the noise.
+    One cause is an epsilon at which its law is nearly singular: debiasing then multiplies the noise.
 
     Parameters
     ----------
     chosen
         The mechanism.
     epsilon
-        The privacy of what ``protect`` says.
+        The privacy of what ``protect`` names.
     protect
         What is protected.
     """
@@ -398,7 +396,7 @@ def costly(chosen: RankingMechanism, epsilon: Real, protect: Protect = "position
     shown = f"{times:,.0f}" if times < 1e6 else f"{times:.1e}"
     return (
         f"at this epsilon an unbiased aggregate needs {shown} times as many answers from {chosen.name} as from "
-        f"{best.name}, which auto takes"
+        f"{best.name}, which auto would use"
     )
 
 

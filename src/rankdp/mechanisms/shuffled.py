@@ -1,4 +1,4 @@
-"""The promise to everyone who sees synthetic rankings without names, order or time (``theory.shuffling``)."""
+"""The guarantee against everyone who sees synthetic rankings without names, order or time (``theory.shuffling``)."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from rankdp.theory.shuffling import shuffled_epsilon
 
 
 def epsilon_outside(made: RankingMechanism, answers: int, delta: float = 1e-6) -> float:
-    """The epsilon of one whole answer for who sees all answers in random order, or only what is computed from them.
+    """The epsilon of one whole answer for a reader of all answers in random order, or of results computed from them.
 
     Parameters
     ----------
     made
-        What every answer goes through; all of the same length and epsilon.
+        The mechanism of every answer; all have the same length and epsilon.
     answers
-        How many answers there are.
+        The number of answers.
     delta
         The probability with which the promise may fail.
     """
@@ -23,10 +23,10 @@ def epsilon_outside(made: RankingMechanism, answers: int, delta: float = 1e-6) -
 
 
 def outside_sentence(made: RankingMechanism, answers: int, delta: float = 1e-6) -> str:
-    """One sentence for plans and survey pages, with what it assumes. Parameters as in ``epsilon_outside``."""
+    """One sentence for plans and survey pages, with its assumptions. Parameters as in ``epsilon_outside``."""
     found = epsilon_outside(made, answers, delta)
     return (
-        f"Of answers protected as a whole at epsilon {float(made.local_epsilon()):.3g}, everyone but whoever receives "
-        f"single answers sees them at epsilon {found:g} and delta {delta:g} with {answers:,} answers, if their "
-        "names, order and time are deleted and results are published once."
+        f"With {answers:,} answers protected as a whole at epsilon {float(made.local_epsilon()):.3g}, epsilon is "
+        f"{found:g} (delta {delta:g}) against everyone who does not receive single answers, if their names, order and "
+        "time are deleted and results are published once."
     )

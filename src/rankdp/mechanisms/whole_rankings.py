@@ -1,13 +1,13 @@
-"""From the promise about a whole ranking to that about one item's position.
+"""From an epsilon for the whole ranking to the epsilon of one item's position.
 
 A mechanism is calibrated by the epsilon of one position, and states its whole-ranking epsilon: ``local_epsilon``, the
-worst log-ratio over *any* two rankings. For a promise about whole rankings it is used at the largest position epsilon
-whose ``local_epsilon`` is at most what was promised.
+worst log-ratio over *any* two rankings. To protect whole rankings, it is used at the largest position epsilon whose
+``local_epsilon`` is at most the epsilon asked for.
 
-For laws where one is a multiple of the other (kendall 2 eps/m, ulam eps/(m-1), the Kendall ball eps) the first step
-of proportion is exact. For the others it is repeated until the whole-ranking epsilon is at most 2^-16 below what was
-promised, and never above: the position epsilon is a rational, and ``local_epsilon`` is rounded up. Where that jumps
-(the linear programme of ``optimal``), the last position epsilon below the jump is taken.
+If the two are proportional (kendall 2 eps/m, ulam eps/(m-1), the Kendall ball eps), one proportional step is exact. For
+other mechanisms it is repeated until the whole-ranking epsilon is within a share 2^-16 below the target, and never
+above: the position epsilon is a rational, and ``local_epsilon`` is rounded up. Where that jumps (the linear programme
+of ``optimal``), the last position epsilon below the jump is used.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from fractions import Fraction
 from rankdp.errors import Unsupported
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 
-_CLOSE = Fraction(1, 1 << 16)  # what may be left of the promise; no reader sees the fifth digit
-_GRID = 1 << 40  # position epsilons are multiples of this share of the promise, so that they stay short
+_CLOSE = Fraction(1, 1 << 16)  # the share of epsilon that may stay unused; no reader sees the fifth digit
+_GRID = 1 << 40  # position epsilons are multiples of epsilon over this, so that they stay short
 _STEPS, _BISECTED_FROM = 26, 8
-_FREE_STEPS = 2  # after them sizes of tiers stay as they are: they change in steps with epsilon
+_FREE_STEPS = 2  # after them the sizes of tiers are fixed, because they change in steps with epsilon
 
 
 def protecting_rankings(
@@ -35,14 +35,14 @@ def protecting_rankings(
     build
         Makes a mechanism from its name and the epsilon of one position.
     name
-        The name; numbers that follow it stay as they are.
+        The name; numbers after it stay fixed.
     epsilon
         The privacy of the whole ranking.
 
     Returns
     -------
     RankingMechanism
-        With the position epsilon that was found as its ``epsilon``.
+        The mechanism; its ``epsilon`` is the position epsilon that was found.
     """
     low, high, at = Fraction(0), _GRID * epsilon, epsilon
     best: RankingMechanism | None = None

@@ -1,17 +1,18 @@
 """Noisy Borda scores: the centred scores of all ballots plus exact noise.
 
-The scores are those of ``Ballots.centred_borda``: on a ballot, items below minus items above, m - 1, m -
-3, …, 1 - m when it is complete. Their sum is 0: the direction that carries nothing about the order costs nothing.
+On a ballot an item scores the items below it minus the items above it (``Ballots.centred_borda``): m - 1, m - 3, …,
+1 - m if the ballot is complete. The scores add up to 0, so the direction that says nothing about the order costs
+nothing.
 
 Law, delta = 0: scores + K-norm noise at the rate eps/s, where K is the permutohedron (``permutohedron``), which holds
-the scores of every ballot. Neighbours differ by a point of s K: s = 1 where a ballot comes or goes, s = 2 where one is
+the scores of every ballot. Neighbours differ by a point of s K: s = 1 if a ballot is added or removed, s = 2 if one is
 replaced, because K = -K.
 
 Law, delta > 0: scores + independent discrete Gaussian noise, rho-zCDP with rho = D^2/(2 sigma^2), D^2 = s^2 m (m^2 -
 1)/3 the squared l2 sensitivity.
 
-Scores are released on a grid of step 1/g, g a power of two: at a large epsilon noise in whole steps would be too
-coarse. Scores and noise are then counted in steps, and s is g times as large.
+Scores are released on a grid of step 1/g, g a power of two, because noise in whole points would be too coarse at a
+large epsilon. Scores and noise are then counted in steps, and s is g times as large.
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ class NoisyBorda(CentralNoise[BallotProtection]):
     Parameters
     ----------
     items
-        How many there are, from 2 to 500.
+        The number of items, from 2 to 500.
     protection, epsilon, delta, share
-        As for ``CentralNoise``; noise is K-norm noise where delta is 0.
+        As in ``CentralNoise``; with delta 0 the noise is K-norm noise.
     """
 
     def __init__(
@@ -68,7 +69,7 @@ class NoisyBorda(CentralNoise[BallotProtection]):
 
     @property
     def rate(self) -> Fraction:
-        """Of the K-norm noise, in steps of the grid."""
+        """The rate of the K-norm noise, in steps of the grid."""
         return self.epsilon * self.share / (self.protection.moved * self.grid)
 
     @property

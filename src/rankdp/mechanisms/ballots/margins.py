@@ -5,21 +5,22 @@ the centred Borda scores c_i, the sum of y_ij over j,
 
     y_ij = (c_i - c_j)/m + r_ij/m,        r_ij = m y_ij - (c_i - c_j),        the sum of r_ij over j is 0.
 
-The scores say who is liked more, r is the cyclic part. Of the squared length m(m-1)/2 of one complete ballot's margins
-the scores hold (m^2 - 1)/3 in m - 1 dimensions, the cyclic part (m-1)(m-2)/6 in all the others, (m-1)(m-2)/2. Noise of
-the same size on every pair therefore spends most of the budget where the fewest dimensions are.
+The scores say who is liked more; r is the cyclic part. The squared length of one complete ballot's margins is m(m-1)/2,
+of which the scores have (m^2 - 1)/3 in m - 1 dimensions and the cyclic part (m-1)(m-2)/6 in the other (m-1)(m-2)/2.
+So noise of the same size on every pair spends most of the budget on the few dimensions of the scores.
 
 Law: a share of the budget goes to the scores (``borda``), the rest to r, an integer for each pair: independent discrete
 Laplace noise of scale L/eps_r, L its l1 sensitivity; with delta > 0 discrete Gaussian noise of D^2/(2 sigma^2) = rho_r.
-Proof: basic composition, of eps or of rho. The sensitivities are those of complete ballots: r is linear in y, and a
-ballot with ties adds an average of what complete ones add.
+Proof: basic composition, of eps or of rho. Sensitivities for complete ballots are enough: r is linear in y, and a
+ballot with ties adds an average of what complete ballots add.
 
-What is released of r is r plus noise; the estimate takes from it the part that its rows add up to, which is noise
-alone. That is generalised least squares: the two parts are measured independently, and the known zeros are used.
+The estimate subtracts the row sums of the noisy r, which are noise alone because the true ones are 0. This is
+generalised least squares: the two parts are measured independently, and the known zeros are used.
 
-Variance of an estimated margin, with v that of ``borda`` and w of the noise on r: (2 v + w (m-2)/m)/m^2. The shares
-minimise its sum: A/x + B/(1-x) for rho at x = sqrt(A)/(sqrt(A) + sqrt(B)), and A/x^2 + B/(1-x)^2 for eps with cube
-roots. Against noise on the pairs alone it is 0.71 at m = 10 and 0.52 at m = 50 for rho, and tends to 1/3.
+Variance of an estimated margin, with v the variance of the noise of ``borda`` and w that of the noise on r:
+(2 v + w (m-2)/m)/m^2. The shares minimise its sum: A/x + B/(1-x) for rho at x = sqrt(A)/(sqrt(A) + sqrt(B)), and
+A/x^2 + B/(1-x)^2 for eps with cube roots. Relative to noise on the pairs alone it is 0.71 at m = 10 and 0.52 at m = 50
+for rho, and tends to 1/3.
 """
 
 from __future__ import annotations
@@ -42,12 +43,12 @@ from rankdp.types import Floats, Longs
 
 
 class NoisyMargins:
-    """Releases the margin of every pair; their row sums are the Borda scores that ``scores`` names.
+    """Releases the margin of every pair; the row sums of margins are Borda scores.
 
     Parameters
     ----------
     items
-        How many there are, m, from 2 to 500.
+        The number of items m, from 2 to 500.
     protection
         What is protected.
     epsilon
@@ -55,13 +56,13 @@ class NoisyMargins:
     delta
         0 for K-norm and Laplace noise; above 0 for Gaussian noise.
     spent
-        The part of the guarantee's epsilon, or of its rho, that is spent here; the rest is for what else is released.
+        The part of the guarantee's epsilon, or of its rho, that is spent here; the rest is for other releases.
     """
 
     def __init__(
         self, items: int, protection: BallotProtection, epsilon: Real, delta: Real = 0, spent: Real = 1
     ) -> None:
-        self.scores = NoisyBorda(items, protection, epsilon, delta, spent)  # refuses what is wrong
+        self.scores = NoisyBorda(items, protection, epsilon, delta, spent)  # checks the arguments
         self.spent = self.scores.share
         m = self.scores.items
         self.items, self.protection, self.delta = m, protection, self.scores.delta
@@ -104,7 +105,8 @@ class NoisyMargins:
     def noise(self, count: int, bits: Bits) -> Floats:
         """``count`` independent draws of the noise on the margins, count x m x m, for simulation only.
 
-        Added to margins, their last digits would tell what was rounded: ``sample`` rounds what is noisy already.
+        Do not add them to margins: the rounding of floating-point sums would reveal something. ``sample`` rounds sums
+        that are noisy already.
         """
         return self._margins(self.scores.noise(count, bits), self.cyclic_noise(count, bits))
 
@@ -137,13 +139,13 @@ class NoisyMargins:
         return noise - noise.transpose(0, 2, 1)
 
     def _margins(self, scores: Floats, cycles: Longs) -> Floats:
-        """The estimate from what is released: the row sums of the cyclic part are noise and are taken off."""
+        """The estimate from the released numbers: row sums of the cyclic part are noise and are subtracted."""
         scores = scores - cycles.sum(axis=2) / self.items
         return np.asarray((cycles + (scores[:, :, None] - scores[:, None, :])) / self.items)  # antisymmetric to the bit
 
 
 def _share_of_scores(m: int, pure: bool) -> Fraction:
-    """The share of the budget that makes the total variance least, to a thousandth (see the module)."""
+    """The share of the budget with the smallest total variance, to a thousandth (see the module)."""
     if pure:
         scores = size(m) * (m + 1)
         cycles = (m - 1) * (m - 2) * (BallotProtection("voter").cyclic_l1(m) / m) ** 2

@@ -1,6 +1,6 @@
 """Exact K-norm noise on the permutohedron: the best additive pure-DP noise for Borda scores, in integers only.
 
-*The set.* On one ballot an item scores the items below it less the items above it. The scores of one ballot are a sum
+*The set.* On one ballot an item scores the items below it minus the items above it. The scores of one ballot are a sum
 over pairs i < j of s_ij (e_i - e_j) with s_ij in {-1, 0, 1}, so they lie in the permutohedron K, the sum over i < j of
 [-1, 1](e_i - e_j), and on the lattice A of integer vectors of sum 0. Ties and truncated ballots stay inside K.
 
@@ -30,10 +30,10 @@ edge, the sum of v over the items on i's side, is positive, else from {1..2t}. I
 item has a sum of at least 1. Tiles are then disjoint, there are m^(m-2) (Cayley), and a uniform tree is a uniform
 Pruefer code.
 
-*Variance.* In the cone over a facet, the items cut into k and m - k, the mean of norm(x)^2 is d/(d+2) times that on the
-facet, d = m - 1. A facet is a product of two smaller permutohedra at the squared distance k (m-k) m. Hence ``size``.
-Sums of norm(x)^2 over Z_t are t^d times a polynomial of t^2 (reciprocity), so discreteness adds a constant: the mean of
-norm(b)^2 less d/6, b half the sum of e_child - e_parent over the edges of a random tree.
+*Variance.* A facet divides the items into k and m - k. In the cone over it the mean of norm(x)^2 is d/(d+2) times that
+on the facet, d = m - 1. A facet is a product of two smaller permutohedra at the squared distance k (m-k) m. This gives
+``size``. Sums of norm(x)^2 over Z_t are t^d times a polynomial of t^2 (reciprocity), so discreteness adds a constant:
+the mean of norm(b)^2 minus d/6, b half the sum of e_child - e_parent over the edges of a random tree.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from rankdp.privacy.noise import uniform_below
 from rankdp.types import Longs
 
 MOST_ITEMS = 500
-_LARGEST = 1 << 52  # of m^2 / rate: every score is then a whole number that a double holds, too
+_LARGEST = 1 << 52  # of m^2 / rate: every score is then a whole number that a double holds exactly
 
 
 class PermutohedronNoise:
@@ -72,7 +72,7 @@ class PermutohedronNoise:
             raise InputError(f"epsilon is too small for {items} items: noise at the rate {rate!s} does not fit 52 bits")
 
     def sample(self, count: int, bits: Bits) -> Longs:
-        """``count`` independent draws, one a row."""
+        """``count`` independent draws, one per row."""
         m = self.items
         dilations = draw_dilations(m - 1, self.rate, count, bits)
         codes = uniform_below(m, count * (m - 2), bits).reshape(count, m - 2)
@@ -82,7 +82,7 @@ class PermutohedronNoise:
 
     @property
     def variance(self) -> float:
-        """The mean of norm(x)^2 over m - 1: the variance of an item's noise, were the noise the same in all directions.
+        """The mean of norm(x)^2 over m - 1: the variance of an item's noise if it were the same in all directions.
 
         The variance of a difference of two items is twice this on average over the pairs.
         """
@@ -95,8 +95,8 @@ class PermutohedronNoise:
 def dilation_of(points: Longs) -> Longs:
     """tau(x) for each row x: the least t with x in Z_t.
 
-    t K is where the sum over any k items is at most t k (m - k); strictly less where the last item is not among them,
-    for there the direction v leads outwards.
+    In t K the sum over any k items is at most t k (m - k); here strictly less if the last item is not among them,
+    because the direction v then leads outwards.
 
     Parameters
     ----------
@@ -125,9 +125,9 @@ def size(items: int) -> float:
 
 @kernel(effort=lambda dilations, codes, inside: 1.5 * inside.size * inside.shape[1] / 2 + 4 * inside.size)
 def tile_points(dilations: Longs, codes: Longs, inside: Longs) -> Longs:
-    """One point of Z_t a row: t, the Pruefer code of a tree, and for every edge of it a number from 0..2t-1.
+    """One point of Z_t per row, from t, the Pruefer code of a tree, and a number from 0..2t-1 for every edge of it.
 
-    A tree is rooted at the last item; edges come in the order in which the code's leaves are cut.
+    A tree is rooted at the last item; its edges are in the order in which the code's leaves are cut.
     """
     count, m = len(dilations), inside.shape[1] + 1
     points = np.empty((count, m), np.int64)

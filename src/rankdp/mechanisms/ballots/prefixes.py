@@ -1,4 +1,4 @@
-"""Noisy prefixes, lengths and margins of ballots: what a model of them is fitted to.
+"""Noisy prefixes, lengths and margins of ballots, to which a model of ballots is fitted.
 
 Counts of a table of strict ballots of m candidates, each in whole ballots:
 
@@ -15,11 +15,11 @@ part         a ballot adds                                           its l1 and 
 Law of the histograms (all but the margins): counts + independent discrete Laplace noise of scale S/(share eps),
 S their l1 sensitivity; with delta > 0 discrete Gaussian noise of variance S/(2 share rho), S being squared l2 too.
 
-Proof. One ballot adds 1 to one cell of a histogram. Where a ballot comes or goes, l1 and squared l2 are 1; where one is
-replaced, two cells move by 1 or none does, and both are at most 2. So a histogram costs its share of eps, or of rho; so
-do the margins (``margins``), and the shares add up to 1. All of it is spent when a complete ballot comes, or gives way
-to the reverse of it without its last place. Cells that no ballot can have (a candidate twice, a candidate after the
-end) are 0 whatever the ballots, and get no noise.
+Proof. One ballot adds 1 to one cell of a histogram. If a ballot is added or removed, l1 and squared l2 are 1; if one is
+replaced, two cells change by 1 or none does, and both are at most 2. So a histogram costs its share of eps, or of rho;
+so do the margins (``margins``), and the shares add up to 1. All of it is spent when a complete ballot is added, or
+replaced by its reverse without the last place. Cells that no ballot can have (a candidate twice, a candidate after the
+end) are always 0 and get no noise.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ class NoisyPrefixes(CentralNoise[BallotProtection]):
     Parameters
     ----------
     candidates
-        How many there are, from 2 to 50.
+        The number of candidates, from 2 to 50.
     protection
         What is protected.
     epsilon, delta
-        Of all parts together; with a delta above 0 the noise is Gaussian.
+        For all parts together; with a delta above 0 the noise is Gaussian.
     """
 
     def __init__(self, candidates: int, protection: BallotProtection, epsilon: Real, delta: Real = 0) -> None:
@@ -63,7 +63,7 @@ class NoisyPrefixes(CentralNoise[BallotProtection]):
         self.candidates = whole("candidates", candidates, 2, MOST_CANDIDATES)
         parts = {part: size for part, size in _PARTS.items() if part not in LEVELS[candidates:]}
         self.shares = {part: Fraction(size, sum(parts.values())) for part, size in parts.items()}
-        """Of the budget, what each part gets."""
+        """The share of the budget that each part gets."""
         self.margins = NoisyMargins(candidates, protection, epsilon, delta, self.shares["margins"])
 
     def scale(self, part: str) -> Fraction:
@@ -74,7 +74,7 @@ class NoisyPrefixes(CentralNoise[BallotProtection]):
 
     @property
     def noise_variances(self) -> dict[str, float]:
-        """For each part the variance of the noise on a count; for Laplace noise 2 scale^2, which errs upwards."""
+        """The variance of the noise on a count, by part; for Laplace noise 2 scale^2, which is slightly too large."""
         laws = 1 if self.delta else 2
         histograms = {part: laws * float(self.scale(part)) ** 2 for part in self.shares if part != "margins"}
         return {**histograms, "margins": self.margins.noise_variance}
@@ -115,7 +115,7 @@ class NoisyPrefixes(CentralNoise[BallotProtection]):
 
 
 def possible(candidates: int, depth: int) -> Flags:
-    """Which prefixes a ballot can have; an index of ``candidates`` stands for the end."""
+    """Which prefixes a ballot can have; the index ``candidates`` marks the end."""
     places = np.indices((candidates + 1,) * depth)
     fits: Flags = places[0] < candidates
     for later in range(1, depth):

@@ -6,8 +6,8 @@ Elections are neighbours when
 - *voter*: one ballot is added or removed; how many there are is secret.
 
 A ballot adds a vector x to a count, as in ``data.ballots``; let X be the set of all such vectors. Neighbours differ by
-some x in X (voter) or by x - y with x and y in X (ballot), at most twice as far in any norm, whence "2, squared 4"
-unless something smaller is stated. m candidates:
+some x in X (voter) or by x - y with x and y in X (ballot). The table is for "voter"; for "ballot" a norm is at most
+twice as large, and its square four times, unless something smaller is stated. m candidates:
 
 =============================  ===================================  ======================
 count                          l1                                   squared l2
@@ -23,8 +23,8 @@ most its absolute value. Rounds: a ballot's worth in a round is at most 1, as wi
 the sum of (m + 1 - 2j)^2 over the places j; a ballot and its reverse are twice as far apart. Cyclic part
 (``ballots.margins``): m - 2g for a pair g places apart, of which there are m - g.
 
-Truncated and tied ballots add averages of what complete ones add to Borda scores and margins. They lie in the convex
-hull, where a norm is largest at a corner, so the same bounds hold.
+To Borda scores and margins, truncated and tied ballots add averages of what complete ballots add. These lie in the
+convex hull, where a norm is largest at a corner, so the same bounds hold.
 """
 
 from __future__ import annotations
@@ -62,21 +62,21 @@ class BallotProtection:
 
     @property
     def moved(self) -> int:
-        """How many ballots one change touches: one comes or goes (1), or one goes and another comes (2)."""
+        """How many ballots one change affects: one is added or removed (1), or one is replaced (2)."""
         return 2 if self.unit == "ballot" else 1
 
     def votes(self, k: int, m: int) -> int:
-        """How far votes for the first k of m candidates can be apart, in whole votes: in l1, and in squared l2 too."""
+        """The sensitivity of votes for the first k of m candidates, in whole votes: in l1 and in squared l2."""
         return min(self.moved * k, m)
 
     def borda_l2_squared(self, m: int) -> int:
-        """How far centred Borda scores can be apart in squared l2."""
+        """The squared l2 sensitivity of centred Borda scores."""
         return self.moved**2 * (m * (m * m - 1) // 3)
 
     def cyclic_l1(self, m: int) -> int:
-        """How far the cyclic parts of margins, times m, can be apart in l1."""
+        """The l1 sensitivity of the cyclic part of margins, times m."""
         return self.moved * sum((m - gap) * abs(m - 2 * gap) for gap in range(1, m))
 
     def cyclic_l2_squared(self, m: int) -> int:
-        """How far the cyclic parts of margins, times m, can be apart in squared l2."""
+        """The squared l2 sensitivity of the cyclic part of margins, times m."""
         return self.moved**2 * (m * m * (m - 1) * (m - 2) // 6)

@@ -1,30 +1,31 @@
 """Noisy votes: first preferences, votes for the first k, and every round of a runoff, from one budget.
 
-Law: tallies in u units of a vote, plus independent discrete Laplace noise of scale S u/eps_r on each in round r. S is
-how far one ballot moves the votes of a round, in l1 (``protection``); u is SHARES, or what the rule counts in
-(``rankers.runoff.METHODS``). The eps_r add up to eps over all rounds that the rule can have, m - 1 for runoffs: they
-are known before anything is counted. With delta > 0: discrete Gaussian noise of variance S u^2/(2 rho_r), S being the
-squared l2 distance too. A round of a runoff has one tally more, the worth of the exhausted ballots.
+Law: in round r, tallies in units of 1/u vote, plus independent discrete Laplace noise of scale S u/eps_r on each. S is
+the l1 sensitivity of the votes of a round (``protection``); u is SHARES, or the unit of the rule
+(``rankers.runoff.METHODS``). The eps_r add up to eps over all rounds that the rule can have, m - 1 for runoffs; they
+are fixed before anything is counted. With delta > 0: discrete Gaussian noise of variance S u^2/(2 rho_r), because S is
+the squared l2 sensitivity too. A round of a runoff has one more tally, the worth of the exhausted ballots.
 
 Round r of a runoff counts m + 1 - r candidates (or fewer). The mean error of all tallies is proportional to the sum of
-(m + 1 - r)/eps_r, or of (m + 1 - r)/sqrt(rho_r), and least where eps_r is proportional to the square root of m + 1 - r,
-rho_r to its power 2/3 (Lagrange). So rounds with many candidates, whose last two are often close, get more.
+(m + 1 - r)/eps_r, or of (m + 1 - r)/sqrt(rho_r). It is smallest if eps_r is proportional to the square root of
+m + 1 - r, or rho_r to its power 2/3 (Lagrange). So rounds with many candidates, whose last two are often close, get
+more.
 
-Proof of eps. Let t_1, t_2, … be the stated tallies. In round r they decide, by a public rule, who stands and at which
-values ballots were handed on. Given them, what a ballot adds to the tallies of the round, that of the exhausted
-included, is a function f_r of that ballot alone: its entries are at least 0 and add up to at most u (``runoff.Piles``:
-a ballot counts for candidates or is exhausted, and its worth never grows). So for the *same* tallies of the rounds
-before, neighbours' tallies of round r differ by f_r(b), or by f_r(b) - f_r(b'), at most S u in l1, and
+Proof of eps. Let t_1, t_2, … be the released tallies. By a public rule they decide who is still in round r and at which
+values ballots were transferred. Given them, what a ballot adds to the tallies of the round, exhausted ballots included,
+is a function f_r of that ballot alone: its entries are at least 0 and add up to at most u (``runoff.Piles``: a ballot
+counts for candidates or is exhausted, and its worth never grows). So for the *same* tallies of earlier rounds,
+neighbours' tallies of round r differ by f_r(b), or by f_r(b) - f_r(b'), at most S u in l1, and
 
     P(t_r | t_1 … t_(r-1)) <= e^(eps_r) P'(t_r | t_1 … t_(r-1)).
 
-The product over all rounds is at most e^eps. (Transfer values computed from the *true* tallies would break this:
-one ballot would move the worth of all others.) In the same way round r is rho_r-zCDP, and rho adds up over rounds that
-are chosen by what was stated before (Bun, Steinke 2016, Lemma 2.3).
+The product over all rounds is at most e^eps. (Transfer values computed from the *true* tallies would break this: one
+ballot would change the worth of all others.) In the same way round r is rho_r-zCDP, and rho adds up over adaptively
+chosen rounds (Bun, Steinke 2016, Lemma 2.3).
 
 A count that ends early has spent less than it was charged.
 
-``NoisyNumber`` releases the number of ballots with points or margins, which do not reveal it.
+``NoisyNumber`` releases the number of ballots together with points or margins, which do not reveal it.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from rankdp.types import Longs
 
 
 class NoisyNumber(CentralNoise[BallotProtection]):
-    """Releases how many ballots there are, where that is secret: one ballot moves the number by 1.
+    """Releases the number of ballots, where it is secret: one ballot changes it by 1.
 
     Law: the number plus discrete Laplace noise of scale 1/(share eps), or discrete Gaussian noise of variance
     1/(2 share rho).
@@ -52,7 +53,7 @@ class NoisyNumber(CentralNoise[BallotProtection]):
     Parameters
     ----------
     protection, epsilon, delta, share
-        As for ``CentralNoise``.
+        As in ``CentralNoise``.
     """
 
     @property
@@ -75,17 +76,17 @@ class NoisyVotes(CentralNoise[BallotProtection]):
     Parameters
     ----------
     candidates
-        How many candidates there are.
+        The number of candidates.
     protection
         The unit of protection.
     epsilon, delta
-        Of all rounds together; with a delta above 0 the noise is Gaussian.
+        For all rounds together; with a delta above 0 the noise is Gaussian.
     k
         How many candidates a ballot votes for at a time.
     rounds
-        The most rounds that will be asked for.
+        The largest number of rounds.
     unit
-        The units of one vote.
+        How many units a vote has.
     """
 
     def __init__(
@@ -105,7 +106,7 @@ class NoisyVotes(CentralNoise[BallotProtection]):
         power = 2 / 3 if self.delta else 1 / 2
         parts = [round(1000 * (candidates - number) ** power) for number in range(rounds)]
         self.shares = tuple(Fraction(part, sum(parts)) for part in parts)
-        """Of the budget, what each round gets."""
+        """The share of the budget that each round gets."""
 
     def scale(self, number: int) -> Fraction:
         """The discrete Laplace scale of a round, or the discrete Gaussian standard deviation rounded up, in units."""
@@ -115,7 +116,7 @@ class NoisyVotes(CentralNoise[BallotProtection]):
         return Fraction(math.isqrt(math.ceil(variance)) + 1)
 
     def noise_variance(self, number: int = 0) -> float:
-        """The variance of the noise on one tally of a round, in votes; units are too fine for their grid to matter."""
+        """The variance of the noise on one tally of a round, in votes; the grid of units is too fine to matter."""
         return (1 if self.delta else 2) * float(self.scale(number) / self.unit) ** 2
 
     @property

@@ -1,26 +1,26 @@
 """Only a winner, or only the first k: chosen by their exact integer scores, with no score released.
 
-Let D be how much further one score can move than another between neighbours: the changes of all scores lie in an
-interval of length D. A choice does not change when all scores move alike, so they may be taken to lie in [0, D]. Votes
-for first places: D = 1 where a ballot comes or goes, 2 where one is replaced. Centred Borda scores: 2(m-1) and 4(m-1).
+Between neighbours the changes of all scores lie in an interval of length D. A choice does not change when all scores
+move by the same amount, so the changes may be assumed to lie in [0, D]. Votes for first places: D = 1 if a ballot is
+added or removed, 2 if one is replaced. Centred Borda scores: 2(m-1) and 4(m-1).
 
-*Permute-and-flip* (McKenna and Sheldon 2020): in random order, an item with score q is taken with probability
+*Permute-and-flip* (McKenna and Sheldon 2020): in random order, an item with score q is chosen with probability
 e^(-eps (max - q)/D), else passed. With x_s = e^(eps q_s/D) and M the largest of them, an item r wins with probability
 
     P(r) = x_r times the integral over w from 0 to 1/M of the product over s other than r of (1 - w x_s).
 
 Proof of eps: let x' come from larger scores, x <= x' <= e^eps x. P'(r) <= e^eps P(r), because x_r grows by at most
 e^eps, the product falls and the range is shorter. P'(r) >= e^-eps P(r): put w = v e^-eps; the range then reaches
-beyond 1/M, and v e^-eps x'_s <= v x_s. It is never worse than the exponential mechanism. Its zCDP is that of any eps-DP
-mechanism, eps^2/2: it has not the bounded range to which the exponential mechanism owes its eps^2/8.
+beyond 1/M, and v e^-eps x'_s <= v x_s. It is never worse than the exponential mechanism. Its zCDP is eps^2/2, as for
+any eps-DP mechanism: it lacks the bounded range that gives the exponential mechanism its eps^2/8.
 
-*Top sets* (the canonical loss of Shekelyan and Loukides 2022, arXiv 2201.13376): a set S of k items loses the largest
-score outside S less the smallest inside, or 0 where that is negative, and is released with weight e^(-eps loss/(2D)).
-Proof: both scores move within [0, D], so that a loss moves by at most D: the exponential mechanism. Its range is
-bounded: eps^2/8-zCDP (Cesar and Rogers 2021). Drawn exactly: let the scores fall, q_0 >= q_1 >= ... A set other than
-the first k has a first item j < k outside and a last item i >= k inside. Its loss is q_j - q_i; items before j are
-inside, and k - j - 1 of the i - j - 1 items between them, whichever. So (j, i) is drawn with weight C(i-j-1, k-j-1)
-e^(-eps loss/(2D)), then the items between them uniformly.
+*Top sets* (the canonical loss of Shekelyan and Loukides 2022, arXiv 2201.13376): the loss of a set S of k items is the
+largest score outside S minus the smallest inside, or 0 if that is negative; S is released with weight
+e^(-eps loss/(2D)). Proof: both scores move within [0, D], so a loss changes by at most D, and this is the exponential
+mechanism. Its range is bounded: eps^2/8-zCDP (Cesar and Rogers 2021). Exact sampling: sort the scores, q_0 >= q_1 >= …
+A set other than the first k has a first item j < k outside and a last item i >= k inside. Its loss is q_j - q_i. It
+contains all items before j, and any k - j - 1 of the i - j - 1 items between them. So (j, i) is drawn with weight
+C(i-j-1, k-j-1) e^(-eps loss/(2D)), then the items between them uniformly.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class _Selection:
 
     @property
     def rho(self) -> Fraction:
-        """Of zCDP."""
+        """The rho of zCDP."""
         return self.epsilon**2 / self._concentrated
 
     @property
@@ -60,7 +60,7 @@ class _Selection:
 
 
 class PermuteAndFlip(_Selection):
-    """Releases one item, which has the largest score or nearly.
+    """Releases one item with the largest score, or nearly.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ class TopSet(_Selection):
         self.k = whole("k", k, 1)
 
     def sample(self, scores: Longs, bits: Bits) -> Longs:
-        """The items that are released, by their numbers; their order says nothing.
+        """The indices of the released items; their order carries no information.
 
         Parameters
         ----------
@@ -159,7 +159,7 @@ class TopSet(_Selection):
         return np.sort(ranked[[*range(outside), *drawn, inside]])
 
     def _weights(self, losses: list[int], sets: list[int]) -> Callable[[int], Weights]:
-        """How many sets have these ends, times e^(-eps loss/(2D))."""
+        """The number of sets with these ends, times e^(-eps loss/(2D))."""
         rate = self.epsilon / (2 * self.spread)
 
         def weights(bits: int) -> Weights:

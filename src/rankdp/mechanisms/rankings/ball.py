@@ -1,18 +1,19 @@
-"""A ball: what is most accurate when a *whole* answer is protected, whatever the distance that counts.
+"""A ball: the most accurate mechanism when a *whole* answer is protected, for any measure of distance.
 
 Law: P(output) is proportional to e^eps if its distance from the truth is at most t, and to 1 otherwise.
 
 Proof of eps: two outputs, or two inputs, differ by a factor of at most e^eps, whatever they are. That is local DP for
 the whole answer, and eps-ranking DP for one item's position as a special case.
 
-Why nothing is closer at this promise: renaming the items takes every answer into every other and leaves distances
-alone. Average any eps-LDP mechanism over all renamings. That changes neither eps nor the mean expected distance, and
-makes the law a function f of how input and output lie to each other. For a fixed output, the inputs lie to it in every
-possible way, so eps-LDP says max f <= e^eps min f. Under this constraint the expected distance is smallest when f is
-e^eps times larger on the smallest distances: a ball. Its radius t is public; by default it minimises that distance.
+Why no mechanism with the same epsilon is closer: renaming the items maps any answer to any other and preserves
+distances. Average any eps-LDP mechanism over all renamings. That changes neither eps nor the mean expected distance,
+and makes the law a function f of the relative position of input and output. For a fixed output, the inputs have every
+possible relative position, so eps-LDP says max f <= e^eps min f. Under this constraint the expected distance is
+smallest if f is e^eps times larger on the smallest distances: a ball. Its radius t is public; by default it minimises
+that distance.
 
-Drawing: the law is a mixture. With weight |everything| it is any output, with weight (e^eps - 1)|ball| one that is
-uniform in the ball. Both are drawn from whole numbers.
+Sampling: the law is a mixture. With weight |everything| it is any output, with weight (e^eps - 1)|ball| a uniform one
+in the ball. Both are drawn with integer arithmetic.
 """
 
 from __future__ import annotations
@@ -34,12 +35,12 @@ from rankdp.privacy.cut_tables import CutTable, Weights
 from rankdp.privacy.exact import exp_bounds
 from rankdp.types import Floats
 
-_UNDONE = 1e-6  # of a rank: the largest bias that counts as none
-_HEARD = 1e-8  # of the largest singular value: what is fainter would only make the rounding of the laws (1e-12) louder
+_UNBIASED = 1e-6  # of a rank: the largest bias that counts as none
+_SMALLEST = 1e-8  # of the largest singular value: smaller ones would only amplify the rounding of the laws (1e-12)
 
 
 class Ball(RankingMechanism):
-    """Uniform in a ball around the truth, or with some probability anywhere; a subclass says which distance counts."""
+    """Uniform in a ball around the truth, or with some probability anywhere; subclasses define the distance."""
 
     numbered: ClassVar[bool] = True
     #: by radius, how many outputs the ball holds; the last is all of them
@@ -64,12 +65,12 @@ class Ball(RankingMechanism):
         return {**super().parameters, "radius": self.radius}
 
     def local_epsilon(self) -> Fraction:
-        """Epsilon, exactly: it is the whole answer that is protected."""
+        """Epsilon, exactly, because the whole answer is protected."""
         return self.epsilon
 
     @cached_property
     def _mixture(self) -> CutTable:
-        """0: any output; 1: one in the ball."""
+        """0 selects any output, 1 an output in the ball."""
         everything, ball = self.sizes[-1], self.sizes[self.radius]
 
         def weights(bits: int) -> Weights:
@@ -100,7 +101,7 @@ class Ball(RankingMechanism):
 
     @abstractmethod
     def _distances(self, relative: Orders) -> NDArray[Any]:
-        """From the truth, by row."""
+        """The distance from the truth, by row."""
 
     def _log_prob(self, relative: Orders) -> Floats:
         inside = self.log_prob_of_no_change()
@@ -124,13 +125,13 @@ class Ball(RankingMechanism):
         anywhere
             The law of places of any output.
         ranks
-            What is to be estimated, by place, less its mean.
+            The values to estimate, by place, minus their mean.
         share
-            Of the items at each place.
+            The share of items at each place.
         """
         inside = self._inside_by_radius[:, None, None]
         laws = inside * balls + (1 - inside) * anywhere
-        values = np.linalg.pinv(laws, _HEARD) @ ranks
-        undone = np.abs(laws @ values[..., None] - ranks[:, None]).max(axis=(1, 2)) < _UNDONE
+        values = np.linalg.pinv(laws, _SMALLEST) @ ranks
+        unbiased = np.abs(laws @ values[..., None] - ranks[:, None]).max(axis=(1, 2)) < _UNBIASED
         variances = np.einsum("a,tab,tb->t", share, laws, values**2) - share @ ranks**2
-        return int(np.argmin(np.where(undone, variances, np.inf)))
+        return int(np.argmin(np.where(unbiased, variances, np.inf)))

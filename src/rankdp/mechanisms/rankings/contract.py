@@ -1,17 +1,17 @@
-"""The contract of every mechanism that releases a synthetic ranking, and what they all share.
+"""The contract of every mechanism that releases a synthetic ranking, and the shared code.
 
 A mechanism maps a ranking x of m items to a random ranking y. All of ours are *right-invariant*: the law
 depends only on the relative permutation s, y[j] = x[s[j]] (s[j] is the original position of the item now
-at j), so it never looks at what the items are. A neighbour of x moves one item; that turns s into c s, where
-c moves one element, and eps-ranking DP (Xu, Definition 3) says
+at j), and not on which items these are. A neighbour of x moves one item; that turns s into c s, where c moves
+one element, and eps-ranking DP (Xu, Definition 3) says
 
     P(s) <= e^eps P(c s)    for every permutation s and every move c.
 
 To write a new one, copy the skeleton in CONTRIBUTING.md. One method is enough for short rankings: a ``TableMechanism``
-says the weight of every output in ``exact_law`` and all else follows. For long rankings a ``RankingMechanism`` says how
-it draws and how likely an output is (``_draw``, ``_log_prob``). The rest has defaults by enumeration, to be overridden
-where a closed form is known. ``register`` makes the name known to the command line, the planner, the audits and the
-figures, and the tests in ``tests/contracts`` run on everything that is registered.
+gives the weight of every output in ``exact_law``, and the rest follows. For long rankings a ``RankingMechanism``
+defines how to sample and how likely an output is (``_draw``, ``_log_prob``). Everything else has a default by
+enumeration; override it where a closed form is known. ``register`` makes the mechanism available to the command line,
+the planner, the audits and the figures, and the tests in ``tests/contracts`` run on every registered mechanism.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ Orders = Ints
 #: for every relative order in lexicographic order a lower and an upper bound of its weight
 EnclosedLaw: TypeAlias = Sequence[tuple[Fraction | int, Fraction | int]]
 
-ENUMERATED_UP_TO = 8  # items of which all m! outputs are listed
-TABLE_UP_TO = 5  # items up to which a table of all outputs is faster than any other way to draw one
-FEW_CELLS = 1 << 15  # not worth the second that loading compiled code takes
-_SMALLEST_EPSILON, _LARGEST_EPSILON = Fraction(1, 10**100), Fraction(10**100)  # floats hold what follows from it
-_CELLS_PER_CHUNK = 1 << 16  # one worker's share at a time: small enough for its words and draws to stay in cache
-_LAW_UP_TO = 6  # items of which the enclosed law is read for ``local_epsilon``
+ENUMERATED_UP_TO = 8  # items: all m! outputs can be listed
+TABLE_UP_TO = 5  # items: a table of all outputs is faster than any other sampler
+FEW_CELLS = 1 << 15  # too few for the second that loading compiled code takes
+_SMALLEST_EPSILON, _LARGEST_EPSILON = Fraction(1, 10**100), Fraction(10**100)  # floats hold all that follows
+_CELLS_PER_CHUNK = 1 << 16  # of one worker: its words and draws stay in cache
+_LAW_UP_TO = 6  # items: the enclosed law gives ``local_epsilon``
 MOST_BITS = 1 << 16  # of an enclosed law in an exact audit
-_LOG_BITS = 1 << 13  # and where it is quick enough for every mechanism that is built
+_LOG_BITS = 1 << 13  # of an enclosed law that is computed for every mechanism that is built
 _LOG2_E = 1.4427
-_SHARP = 40  # bits that a weight must be good to before its logarithm is stated
+_SHARP = 40  # correct bits of a weight before its logarithm is used
 
 
 class RankingMechanism(ABC):
@@ -71,18 +71,18 @@ class RankingMechanism(ABC):
     position_law_up_to: ClassVar[int | None] = None
     #: the longest ranking whose ``pair_law`` is in reach; without its own method, all m! outputs are enumerated
     pair_law_up_to: ClassVar[int] = 7
-    #: by the name of a measure of a plan, the longest ranking for which it is quick enough to be asked
+    #: by measure of a plan, the longest ranking for which the measure is quick enough
     planned_up_to: ClassVar[Mapping[str, int]] = MappingProxyType({})
-    #: which of "pairs" and "ranks" an aggregate can debias, at a cost worth comparing
-    undoable: ClassVar[tuple[str, ...]] = ("pairs", "ranks")
+    #: which of "pairs" and "ranks" an aggregate can debias at a reasonable cost
+    debiasable: ClassVar[tuple[str, ...]] = ("pairs", "ranks")
     #: whether numbers follow the name: the sizes of tiers in "tiers-10-90", the radius in "kendall-ball-14"
     numbered: ClassVar[bool] = False
-    #: whether building it takes long, so that a plan tries few epsilons
+    #: whether building it is slow, so that a plan tries few epsilons
     slow: ClassVar[bool] = False
-    #: whether released rows come with a public offset, and how many different ones there are
+    #: whether released rows come with a public offset, and how many different offsets there are
     has_offsets: ClassVar[bool] = False
     offsets: int = 1
-    #: how many items the lists have that are released instead of rankings; None where whole rankings are released
+    #: the length of lists that are released instead of rankings; None for rankings
     lists: int | None = None
 
     def __init__(self, items: int, epsilon: Real) -> None:
@@ -101,12 +101,12 @@ class RankingMechanism(ABC):
 
     @classmethod
     def with_numbers(cls, items: int, epsilon: Real, numbers: tuple[int, ...]) -> RankingMechanism:
-        """The mechanism whose name these numbers follow; for ``numbered`` mechanisms."""
+        """The mechanism with these numbers after its name; for ``numbered`` mechanisms."""
         raise InputError(f"no number may follow the name of the {cls.name} mechanism, got {numbers}")
 
     @classmethod
     def for_purpose(cls, items: int, epsilon: Real, purpose: str) -> RankingMechanism:
-        """The mechanism with the numbers that serve a purpose best, if it chooses them by purpose."""
+        """The mechanism with the best numbers for a purpose, if it chooses them by purpose."""
         return cls(items, epsilon)
 
     def __repr__(self) -> str:
@@ -120,10 +120,10 @@ class RankingMechanism(ABC):
         return Guarantee(ITEM_POSITION, self.epsilon, whole_ranking_epsilon=self.local_epsilon())
 
     def local_epsilon(self) -> Fraction | float:
-        """The worst log-ratio over *any* two rankings: log P(most likely s) - log P(least likely s), or a bound of it.
+        """The worst log-ratio over *any* two rankings: log P(most likely s) - log P(least likely s), or a bound.
 
-        By default from the enclosed law, rounded up: say it here where it is known exactly. Without that law it is
-        (m-1) eps, since at most m-1 moves lead from any ranking to any other.
+        By default from the enclosed law, rounded up; override it where the exact value is known. Without that law it is
+        (m-1) eps, because at most m-1 moves lead from any ranking to any other.
         """
         bound = (self.items - 1) * self.epsilon
         law = self.exact_law(min(_LOG_BITS, self.bits_for(2 * _SHARP))) if self.items <= _LAW_UP_TO else None
@@ -138,16 +138,16 @@ class RankingMechanism(ABC):
         return computed if computed < bound else bound
 
     def exact_law(self, bits: int) -> EnclosedLaw | None:
-        """What the sampler draws from, for the exact audit: bounds of the weight of every relative order.
+        """The law that the sampler draws from, for the exact audit: bounds of the weight of every relative order.
 
-        In lexicographic order of s, ``output[j] = input[s[j]]``, up to a common factor, and so sharp that no weight is
-        uncertain by more than about 2^-bits of the largest. They must be read off the very tables that ``_draw`` uses.
-        None where there are none: then the audit takes ``log_prob``, with a tolerance.
+        The weights are in lexicographic order of s, ``output[j] = input[s[j]]``, up to a common factor, and no weight
+        is uncertain by more than about 2^-bits of the largest. They must come from the same tables that ``_draw`` uses.
+        None if there are no tables: the audit then uses ``log_prob``, with a tolerance.
         """
         return None
 
     def bits_for(self, good: int) -> int:
-        """The bits of ``exact_law`` that give the smallest weight, at least e^-((m-1) eps), ``good`` bits."""
+        """The bits for ``exact_law`` such that the smallest weight, at least e^-((m-1) eps), has ``good`` bits."""
         return min(MOST_BITS, good + math.ceil(_LOG2_E * self.epsilon * self.items))
 
     @property
@@ -168,7 +168,7 @@ class RankingMechanism(ABC):
     def sample_with_offsets(
         self, orders: ArrayLike, bits: Bits | None = None, workers: int | None = None
     ) -> tuple[Orders, Ints]:
-        """The same with the public offset of each row, 0 where the mechanism has none."""
+        """As ``sample``, with the public offset of each row, 0 if the mechanism has none."""
         array = as_orders(orders, self.items, "orders")
         bits = bits or SecureBits()
         out, offsets = np.empty_like(array), np.zeros(len(array), dtype=np.int32)
@@ -187,7 +187,7 @@ class RankingMechanism(ABC):
         return out, offsets
 
     def _draw_released(self, orders: Orders, out: Orders, offsets: Ints, bits: Bits) -> None:
-        """Write synthetic orders, and the offsets that they come with where there are any."""
+        """Write synthetic orders, and their offsets if there are any."""
         self._draw(orders, out, bits)
 
     @abstractmethod
@@ -200,7 +200,7 @@ class RankingMechanism(ABC):
 
     @cached_property
     def _outputs(self) -> CutTable:
-        """The law of the output itself, a cell for each permutation in lexicographic order."""
+        """The law of the output, one cell per permutation in lexicographic order."""
 
         def weights(bits: int) -> Weights:
             law = self.exact_law(bits)
@@ -222,8 +222,8 @@ class RankingMechanism(ABC):
     def log_prob(self, outputs: ArrayLike, orders: ArrayLike, offsets: ArrayLike | None = None) -> Floats:
         """log P(output | order), row by row; either argument may be a single ranking.
 
-        ``offsets`` are the public offsets of the outputs: the probability is then conditional on them. Without them it
-        is the probability of the order alone.
+        With ``offsets``, the public offsets of the outputs, the probability is conditional on them. Without them it is
+        the probability of the order alone.
         """
         relative = relative_orders(
             as_orders(np.atleast_2d(np.asarray(outputs)), self.items, "outputs"),
@@ -251,10 +251,10 @@ class RankingMechanism(ABC):
         """log P(s) for each row s of ``relative``."""
 
     def log_prob_of_no_change(self) -> float:
-        """log P(the ranking comes back as it was)."""
+        """log P(the output equals the input)."""
         return float(self._log_prob(np.arange(self.items, dtype=np.int32)[None])[0])
 
-    # -- what can be said before any data are seen ---------------------------------------------------------------
+    # -- public numbers ------------------------------------------------------------------------------------------
 
     @cached_property
     def _output_law(self) -> Floats:
@@ -273,7 +273,7 @@ class RankingMechanism(ABC):
         return self._keep(int(i), int(j))
 
     def _keep(self, i: int, j: int) -> float:
-        """The same for positions that were checked, by default from the probabilities of all m! outputs."""
+        """``keep_probability`` for checked positions, by default from the probabilities of all m! outputs."""
         return float(self._output_law @ (self._landing[:, i] < self._landing[:, j]))
 
     @cached_property
@@ -288,12 +288,12 @@ class RankingMechanism(ABC):
 
     @cached_property
     def cells(self) -> Longs:
-        """By offset and position: their cell. Positions that nothing tells apart, as within a tier, share one."""
+        """The cell of each position, by offset. Indistinguishable positions, as within a tier, share a cell."""
         return np.arange(self.items)[None]
 
     @property
     def rank_targets(self) -> Floats:
-        """By original position: the rank, from 0, that an aggregate estimates the mean of."""
+        """By original position: the rank, from 0, whose mean an aggregate estimates."""
         return np.arange(self.items, dtype=np.float64)
 
     def cell_law(self) -> Floats:
@@ -302,7 +302,7 @@ class RankingMechanism(ABC):
 
     @property
     def ties(self) -> Flags | None:
-        """By offset and position: whether it is in the tier of the one before it; None without tiers."""
+        """Whether each position is in the tier of the position before it, by offset; None without tiers."""
         return None
 
     def top_block(self, k: int) -> Floats:
@@ -314,7 +314,7 @@ class RankingMechanism(ABC):
         return float(self.top_block(k).sum() / k)
 
     def pair_law(self) -> PairLaw:
-        """Where every pair of original positions lands, exactly; refused where that is out of reach."""
+        """The exact law of where every pair of original positions lands; refused for rankings that are too long."""
         if self.items > self.pair_law_up_to:
             raise Unsupported(
                 f"the law of two positions of the {self.name} mechanism is known for up to {self.pair_law_up_to} "
@@ -327,22 +327,22 @@ class RankingMechanism(ABC):
         return of_permutations(self._permutations, self._output_law)
 
     def pair_slopes(self) -> Floats | None:
-        """A 2 x 2 table, where one is known: E of the order (1) and of the distance of two items as sums of the same.
+        """A 2 x 2 table, if known: the expected order (1) and distance of two items as sums of their true values.
 
         Column by column: E sgn(b2-b1) = alpha + beta (a2-a1) and E (b2-b1) = 0 + lambda (a2-a1), for a1 < a2.
         """
         return None
 
     def unbiased_pairs(self) -> Moments | None:
-        """The unbiased estimate of "the first is before the second" in closed form, None where none is known."""
+        """The unbiased estimate of "the first is before the second" in closed form, or None."""
         return None
 
     def unbiased_ranks(self) -> Moments | None:
-        """The unbiased estimate of a rank in closed form, None where none is known."""
+        """The unbiased estimate of a rank in closed form, or None."""
         return None
 
     def disagreement_cost(self) -> float | None:
-        """How much each discordant pair takes off log P(s), where that alone decides it; None for other laws."""
+        """How much each discordant pair lowers log P(s), if only their number matters; None for other laws."""
         return None
 
     def expected_concordance(self) -> float:
@@ -352,7 +352,7 @@ class RankingMechanism(ABC):
 
 
 class TableMechanism(RankingMechanism):
-    """A mechanism for short rankings that ``exact_law`` alone defines: it is drawn from a table of all its outputs."""
+    """A mechanism for short rankings that ``exact_law`` defines: it is drawn from a table of all outputs."""
 
     most_items: ClassVar[int | None] = 6
 
@@ -385,7 +385,7 @@ class TableMechanism(RankingMechanism):
 
 
 def _log(weight: Fraction | int) -> float:
-    """log of a number that may be too large or too small for a float."""
+    """The log of a number that may be too large or too small for a float."""
     exact = Fraction(weight)
     return math.log(exact.numerator) - math.log(exact.denominator)
 
@@ -404,9 +404,7 @@ def as_orders(orders: ArrayLike, items: int, name: str) -> Orders:
 def relative_orders(outputs: Orders, orders: Orders) -> Orders:
     """s with outputs[j] = orders[s[j]]: the original position of the item now at j."""
     if len(outputs) != len(orders) and 1 not in (len(outputs), len(orders)):
-        raise InputError(
-            f"outputs and orders must have as many rows as each other, got {len(outputs)} and {len(orders)}"
-        )
+        raise InputError(f"outputs and orders must have the same number of rows, got {len(outputs)} and {len(orders)}")
     outputs, orders = np.broadcast_arrays(outputs, orders)
     by_output, by_order = (np.argsort(rows, axis=1, kind="stable") for rows in (outputs, orders))
     labels = np.take_along_axis(orders, by_order, axis=1)
@@ -429,8 +427,8 @@ def rows_from_halves(
 ) -> None:
     """Run a kernel that reads 32-bit halves of random words until every row is done.
 
-    The kernel stops before a row it has too few halves for. That row is begun again with *the same* halves in
-    front and fresh ones behind: throwing them away would favour rows that need few.
+    The kernel stops before a row for which too few halves are left. That row starts again with *the same* halves,
+    followed by fresh ones: discarding them would favour rows that need few.
     """
     done, halves = 0, np.empty(0, dtype=np.uint32)
     while done < len(orders):

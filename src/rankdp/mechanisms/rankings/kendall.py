@@ -49,7 +49,7 @@ class Kendall(RankingMechanism):
         kernel(orders, self._stages.sample(len(orders), bits), out)
 
     def exact_law(self, bits: int) -> EnclosedLaw:
-        """A row of cells, one for each stage: the sampler's own kernel turns it into a ranking, each into another."""
+        """From the cells of all stages: the sampler's kernel maps each row of cells to a different ranking."""
         from rankdp.mechanisms.rankings.sampling_kernels import insert_short
 
         m = self.items
@@ -83,15 +83,15 @@ class Kendall(RankingMechanism):
         return theory.keep_probability(self.items, float(self.epsilon), j - i)
 
     def position_matrix(self) -> Floats:
-        """By following an item while later ones join."""
+        """By following an item while later ones are inserted."""
         return theory.position_matrix(self.items, float(self.epsilon))
 
     def top_block(self, k: int) -> Floats:
-        """The same for the first k positions alone, in O(m k^2)."""
+        """As ``position_matrix``, for the first k positions only, in O(m k^2)."""
         return theory.position_matrix(self.items, float(self.epsilon), first=k)
 
     def _pair_law(self) -> PairLaw:
-        """By following two items while later ones join."""
+        """By following two items while later ones are inserted."""
         return kendall_pair_law(self.items, float(self.epsilon))
 
     def expected_concordance(self) -> float:

@@ -1,12 +1,12 @@
 """The Kendall ball: the most accurate synthetic ranking when the *whole* ranking is protected.
 
-A ball (``ball``: law and proofs) at the distance inv(s), the number of discordant pairs. Nothing keeps more pairs at
-an epsilon for the whole ranking. A ranking in the ball and one move that leads out of it differ by the factor e^eps, so
-one item's position has the same epsilon.
+A ball (``ball``: law and proofs) for the distance inv(s), the number of discordant pairs. No mechanism keeps more pairs
+at an epsilon for the whole ranking. A ranking in the ball and a neighbour outside differ by the factor e^eps, so one
+item's position has the same epsilon.
 
-Drawing: insert the items from worst to best. With r inversions left, item n-1 of n overtakes v others with probability
+Sampling: insert the items from worst to best. With r inversions left, item n-1 of n overtakes v others with probability
 C_(n-1)(r - v)/C_n(r), where C_n(r) counts rankings of n items with at most r inversions (``theory.kendall_balls``). The
-product telescopes to 1/|B|; with all inversions left it is any ranking.
+product telescopes to 1/|B|; if all inversions are allowed, it is any ranking.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from rankdp.theory.pair_laws import PairLaw
 from rankdp.theory.permutations import places
 from rankdp.types import Floats, Longs, Words
 
-_RANKS_UP_TO = 30  # items for which laws of positions are computed to choose a radius: 0.2 s, and seconds for 60
-_ROWS = 1 << 12  # at a time, so that the gathered cut points stay in cache
+_RANKS_UP_TO = 30  # items: laws of positions choose the radius, in 0.2 s (60 items would take seconds)
+_ROWS = 1 << 12  # at a time, so that cut points stay in cache
 
 
 class KendallBall(Ball):
@@ -73,7 +73,7 @@ class KendallBall(Ball):
 
     @classmethod
     def for_purpose(cls, items: int, epsilon: Real, purpose: str) -> KendallBall:
-        """With the radius for mean ranks to aggregate up to 30 items, and elsewhere the one that keeps most pairs."""
+        """To aggregate up to 30 items, with the radius that is best for mean ranks; else for keeping pairs."""
         ball = cls(items, epsilon)
         if purpose != "aggregate" or items > _RANKS_UP_TO:
             return ball
@@ -85,19 +85,19 @@ class KendallBall(Ball):
     # -- drawing -------------------------------------------------------------------------------------------------
 
     def _lefts(self, size: int) -> list[int]:
-        """The inversions that can be left for this many items: what the ball allows, and last all of them."""
+        """The numbers of inversions that can be left for this many items; the last one allows all."""
         most = math.comb(size, 2)
         return [*range(min(self.radius + 1, most)), most]
 
     @staticmethod
     def _ways(size: int, left: int) -> list[int]:
-        """In how many rankings of ``size`` items with at most ``left`` inversions the last overtakes 0, 1, … others."""
+        """The number of rankings of ``size`` items, at most ``left`` inversions, whose last item overtakes 0, 1, …."""
         shorter = theory.counts_up_to(size - 1)
         return [shorter[min(left - v, len(shorter) - 1)] if v <= left else 0 for v in range(size)]
 
     @cached_property
     def _cuts(self) -> dict[int, Words]:
-        """By size: a row for each of ``_lefts``, with floor(2^64 F) for all cells but the last."""
+        """By size: one row for each of ``_lefts``, with floor(2^64 F) for all cells but the last."""
         tables = {}
         for size in range(2, self.items + 1):
             rows = []
@@ -118,7 +118,7 @@ class KendallBall(Ball):
             kernel(orders[rows], self._overtaken(inside, bits), out[rows])
 
     def _overtaken(self, inside: Longs, bits: Bits) -> Orders:
-        """By row and item from the second on: how many others it overtakes; ``inside`` is 1 for rows in the ball."""
+        """How many others each item from the second on overtakes, by row; ``inside`` is 1 for rows in the ball."""
         behind = np.empty((len(inside), self.items - 1), dtype=np.int32)
         left = np.where(inside == 1, self.radius, math.comb(self.items, 2))
         for size in range(self.items, 1, -1):
@@ -135,7 +135,7 @@ class KendallBall(Ball):
         return behind
 
     def exact_law(self, bits: int) -> EnclosedLaw:
-        """From the mixture's weights and the ways behind the cut points, along the path of every relative order."""
+        """From the mixture's weights and the counts behind the cut points, along the path of every relative order."""
         from rankdp.mechanisms.rankings.sampling_kernels import insert_short
 
         m = self.items
@@ -161,7 +161,7 @@ class KendallBall(Ball):
             left -= behind[size - 2]
         return chance
 
-    # -- what can be said before any data are seen ---------------------------------------------------------------
+    # -- public numbers ------------------------------------------------------------------------------------------
 
     def _distances(self, relative: Orders) -> Longs:
         from rankdp.mechanisms.rankings.sampling_kernels import count_inversions
@@ -178,11 +178,11 @@ class KendallBall(Ball):
         return float(self._inside * kept + (1 - self._inside) / 2)
 
     def position_matrix(self) -> Floats:
-        """By following an item while others join."""
+        """By following an item while others are inserted."""
         ball = theory.landing_counts(self.items, self.radius)[..., -1] / self.sizes[self.radius]
         return np.asarray(self._inside * ball + (1 - self._inside) / self.items)
 
     def _pair_law(self) -> PairLaw:
-        """By following two items while others join."""
+        """By following two items while others are inserted."""
         ball, anywhere = theory.pair_law(self.items, self.radius), (1 - self._inside) / (self.items * (self.items - 1))
         return PairLaw(self._inside * ball.same + anywhere, self._inside * ball.crossed + anywhere)

@@ -1,24 +1,24 @@
-"""Noise on the ranks, then sorted: the paper's Laplace mechanism, and noisy ranks with nearly half its noise.
+"""Noise on the ranks, then sorting: the paper's Laplace mechanism, and noisy ranks with nearly half its noise.
 
 *Laplace* (Xu, Section 3.2), the paper's baseline: add Laplace noise of scale b = 2(m-1)/eps to each rank and sort.
-Proof of eps: moving one item changes its own rank by at most m-1 and the ranks of those it passes by 1 each, 2(m-1) in
-l1 (Lemma 3); sorting is post-processing. Because only the order is released, the realised epsilon is well below eps
-(0.57 eps for three items).
+Proof of eps: moving one item changes its own rank by at most m-1 and the ranks of the items it passes by 1 each,
+2(m-1) in l1 (Lemma 3); sorting is post-processing. Because only the order is released, the realised epsilon is well
+below eps (0.57 eps for three items).
 
 *Noisy ranks*: the same with b = m/eps. Proof of eps: an order does not change when all noisy ranks move by the same
 amount, so the log-ratio of two rankings is at most the smallest l1 distance between their ranks over all common shifts,
-divided by b. Let an item move back by g places, so that those it passes come forward by one: 2g in l1. Add 1 to all
-ranks of the neighbour: now the item has moved by g+1, those it passed not at all, the m-1-g others by 1, m in l1.
-(Forward: the same upside down.) So the log-ratio is at most min(2g, m)/b <= m/b = eps. This saves a factor of 2 - 2/m
-of noise. By enumeration the realised epsilon at small eps is 0.76 eps for three items, 0.95 eps for five and 0.986 eps
+divided by b. Let an item move back by g places; the items it passes move forward by one: 2g in l1. Add 1 to all ranks
+of the neighbour: now the item has moved by g+1, the items it passed by 0 and the m-1-g others by 1, m in l1. (Moving
+forward is symmetric.) So the log-ratio is at most min(2g, m)/b <= m/b = eps. The noise is smaller by a factor of
+2 - 2/m. By enumeration the realised epsilon at small eps is 0.76 eps for three items, 0.95 eps for five and 0.986 eps
 for seven: the scale cannot be much smaller.
 
-Exactness: eps is exact and not off by the grid. The noise is discrete Laplace in integers on a grid of 2^24 steps per
-rank (fewer for enormous scales), P(k) proportional to exp(-abs(k) / (b steps)), so the ratio at grid points is at most
+Exactness: the grid does not change eps. The noise is discrete Laplace in integers on a grid of 2^24 steps per rank
+(fewer for enormous scales), P(k) proportional to exp(-abs(k) / (b steps)), so the ratio at grid points is at most
 exp(l1 steps / (b steps)), and equal values are ordered by fair draws. A common shift by one rank is a whole number of
-grid steps: it maps the grid to itself and leaves the order of values and their ties as they are. Spreading a grid point
-evenly over its cell shows that every probability stated for continuous noise is off by a factor of at most exp(m / (b
-steps)), at most 1 + 6e-8 eps.
+grid steps: it maps the grid to itself and preserves the order of values and their ties. Spreading a grid point
+uniformly over its cell shows that every probability stated for continuous noise is off by a factor of at most
+exp(m / (b steps)), at most 1 + 6e-8 eps.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ from rankdp.types import Floats, Longs
 _STEPS = 1 << 24
 _LARGEST_SCALE = 1 << 55
 _LOCAL_UP_TO = 40
-_LOCAL_FROM_SCALE = Fraction(1, 8)  # below, probabilities fall out of a float's range
+_LOCAL_FROM_SCALE = Fraction(1, 8)  # below, probabilities are too small for a float
 _SMALLEST_SCALE = Fraction(1, 1024)
-_FEW = 400  # positions of a top list, times the stretches between two ranks
+_FEW = 400  # positions of a top list times the stretches between two ranks: too few to compile code
 
 
 class RankLaplace(RankingMechanism):
@@ -55,7 +55,7 @@ class RankLaplace(RankingMechanism):
     name: str = "laplace"
     colour: ClassVar[str] = "#CC79A7"
     position_law_up_to: ClassVar[int | None] = 1000
-    undoable: ClassVar[tuple[str, ...]] = ("ranks",)
+    debiasable: ClassVar[tuple[str, ...]] = ("ranks",)
     # probabilities are slow at large epsilon, positions take O(m^3)
     planned_up_to: ClassVar[Mapping[str, int]] = MappingProxyType({"exact": 20, "overlap": 200})
 
@@ -69,8 +69,8 @@ class RankLaplace(RankingMechanism):
 
         That distance is floor(m^2/2), of the reversal; its displacements have median 0, so no common shift of all
         ranks makes it smaller. Laplace noise has monotone likelihood ratios, so every adjacent swap away from the
-        input makes an output less likely: the identity is the most likely output and the reverse the least. What
-        quadrature (1e-11) and the grid (2e-7 eps) can be off is added; the bound is taken where it is the smaller.
+        input makes an output less likely: the identity is the most likely output and the reverse the least. The errors
+        of quadrature (1e-11) and the grid (2e-7 eps) are added; the bound is used if it is smaller.
         """
         bound = (self.items**2 // 2) / self.scale
         if self.items > _LOCAL_UP_TO or self.scale < _LOCAL_FROM_SCALE:
@@ -81,7 +81,7 @@ class RankLaplace(RankingMechanism):
         return computed if computed < bound else bound
 
     def _stretches(self) -> int:
-        """Into how many parts no longer than the scale the quadrature cuts the space between two ranks."""
+        """How many parts, none longer than the scale, the quadrature makes of the interval between two ranks."""
         if self.scale < _SMALLEST_SCALE:
             raise Unsupported(
                 f"probabilities of the {self.name} mechanism are computed for a scale of at least {_SMALLEST_SCALE}, "
@@ -110,15 +110,15 @@ class RankLaplace(RankingMechanism):
         return float(concordance.laplace_keep(np.array([j - i]), float(self.scale))[0])
 
     def expected_concordance(self) -> float:
-        """The same, averaged over all pairs."""
+        """The mean over all pairs."""
         return concordance.average_over_gaps(self.items, lambda gaps: concordance.laplace_keep(gaps, float(self.scale)))
 
     def position_matrix(self) -> Floats:
-        """By quadrature, to at least ten digits behind the point; O(m^3) and less."""
+        """By quadrature, to at least ten decimals; at most O(m^3)."""
         return self._position_matrix.copy()
 
     def top_block(self, k: int) -> Floats:
-        """The same for the first k positions alone, without compiled code where they are few."""
+        """As ``position_matrix``, for the first k positions only; without compiled code if they are few."""
         if k * self._stretches() > _FEW:
             return super().top_block(k)
         return rank_noise.top_block(self.items, float(self.scale), self._stretches(), k)
@@ -141,7 +141,7 @@ class NoisyRanks(RankLaplace):
 
 
 def _shuffle_ties(places: Longs, values: Longs, bits: Bits) -> None:
-    """Put equal values in uniformly random order, in place, whatever order sorting left them in."""
+    """Put equal values in uniformly random order, in place, regardless of how sorting left them."""
     edges = [0, *(np.flatnonzero(np.diff(values)) + 1), len(values)]
     for start, stop in itertools.pairwise(edges):
         places[start:stop].sort()

@@ -1,26 +1,26 @@
 """Tiers that can be debiased: each row has its own public offset for the cuts, which is released with it.
 
-Fixed tiers lose for good what happens inside a tier. Here every row draws a number k, uniform on 0..K-1 and independent
-of the ranking. With the step s, its output is cut after k s places and from there on after every w places (the ends are
-what is left), and goes through ``tiers`` with that division. The row is released with its k.
+Fixed tiers lose the order inside a tier for good. Here every row draws a number k, uniform on 0..K-1 and independent of
+the ranking. With the step s, its output is cut after k s places and then after every w places (the first and last tiers
+are what is left), and goes through ``tiers`` with that division. The row is released with its k.
 
 Proof of eps: P(k, y | x) = P_k(y | x) / K, where P_k is the law of ``tiers`` for that division with a z that is small
-enough for all of them. So the log-ratio of two neighbours is that of P_k, at most eps, for each k and y: given the
-offset, and for the two together. (Without the offset the law is a mixture, which is even closer.)
+enough for all of them. So for each k and y the log-ratio of two neighbours is that of P_k, at most eps, given the
+offset and jointly with it. (Without the offset the law is a mixture, whose log-ratio is even smaller.)
 
 An item at place a lands in the tier b of a row with offset k with the public probability A[a, (k, b)], from
 ``TierLaw.tier_matrix``. Over all offsets the cuts are everywhere (or, for widths above 64, at most w/32 places apart,
-where the law is smooth), so that numbers h(k, b) with sum over (k, b) of A[a, (k, b)] h(k, b) = a + 1 exist again, and
-the mean of h over voters is the mean rank without bias (``rank_estimator``). Its variance does not grow with m once it
-is counted in m^2, and is the smallest known for more than 10 items.
+where the law is smooth), so there are numbers h(k, b) with sum over (k, b) of A[a, (k, b)] h(k, b) = a + 1, and the
+mean of h over voters is an unbiased mean rank (``rank_estimator``). Its variance relative to m^2 does not grow with m,
+and is the smallest known for more than 10 items.
 
-Win rates have no such numbers: two places in one tier say nothing, so that at most K C(m/w + 2, 2) pairs of tiers are
-there to be weighed and m (m-1) / 2 pairs of places to get right, which are more for w >= 2 and m >= 9 (for fewer items
-too, by enumeration).
+Win rates have no such numbers: two places in one tier are indistinguishable, so there are at most K C(m/w + 2, 2)
+unknowns, one per pair of tiers, for m (m-1) / 2 equations, one per pair of places. These are more for w >= 2 and
+m >= 9 (and for fewer items, by enumeration).
 
-The default width is the one that keeps most pairs among those whose variance is within 10% of the smallest. Both depend
-on the length in proportion and little on epsilon: they are computed for at most 24 items and the nearest of 1, 2^(1/4),
-2^(1/2), …
+The default width keeps the most pairs among all widths whose variance is within 10% of the smallest. It is proportional
+to the length and depends little on epsilon: it is computed for at most 24 items and the nearest epsilon among 1,
+2^(1/4), 2^(1/2), …
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ from rankdp.theory.estimators import rank_estimator
 from rankdp.types import Flags, Floats, Ints, Longs
 
 _MOST_OFFSETS = 64
-_COMPARED_UP_TO = 24  # items for which widths are compared; longer rankings take the same share of their length
+_COMPARED_UP_TO = 24  # items: widths are compared; longer rankings use the same share of their length
 _WIDEST = 0.6  # of the ranking
-_MORE_VARIANCE = 1.1  # than the smallest, for the sake of the pairs that are kept
+_MORE_VARIANCE = 1.1  # accepted, relative to the smallest, to keep more pairs
 
 
 class OffsetTiers(Tiers):
-    """Tiers whose cuts are drawn for each row and released with it: mean ranks without bias. O(m) per ranking.
+    """Tiers whose cuts are drawn for each row and released with it: unbiased mean ranks. O(m) per ranking.
 
     Parameters
     ----------
@@ -60,12 +60,12 @@ class OffsetTiers(Tiers):
     epsilon
         The privacy of one item's position in one ranking.
     tiers
-        One number, how many items each tier but the ends holds; by default it is chosen from items and epsilon.
+        One number, the size of all tiers but the first and last; by default it is chosen from items and epsilon.
     """
 
     name: str = "offset-tiers"
     colour: ClassVar[str] = "#117733"
-    undoable: ClassVar[tuple[str, ...]] = ("ranks",)
+    debiasable: ClassVar[tuple[str, ...]] = ("ranks",)
     has_offsets: ClassVar[bool] = True
 
     def __init__(self, items: int, epsilon: Real, tiers: Iterable[int] | None = None) -> None:
@@ -90,12 +90,12 @@ class OffsetTiers(Tiers):
 
     @property
     def width(self) -> int:
-        """How many items each tier but the ends holds."""
+        """The size of all tiers but the first and last."""
         return self.sizes[0]
 
     @cached_property
     def shapes(self) -> list[tuple[int, ...]]:
-        """The sizes of the tiers for each offset, equally many for all: an end may be empty."""
+        """The sizes of the tiers by offset, always the same number of tiers; the first or last may be empty."""
         starts = np.arange(0, self.width, _step(self.width))[:, None]
         edges = starts + self.width * np.arange(-(-self.items // self.width) + 1)
         return [tuple(row) for row in np.diff(np.minimum(edges, self.items), axis=1, prepend=0).tolist()]
@@ -127,7 +127,7 @@ class OffsetTiers(Tiers):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """With the step between offsets."""
+        """The public parameters with the step between offsets."""
         return {**super().parameters, "step": _step(self.width)}
 
     @cached_property
@@ -147,7 +147,7 @@ class OffsetTiers(Tiers):
         self._draw_shapes(orders, out, which, bits)
 
     def exact_law(self, bits: int) -> EnclosedLaw:
-        """Of the order alone, whatever its offset; ``exact_laws`` are those of what is released."""
+        """The law of the order alone, without its offset; ``exact_laws`` are the laws of what is released."""
         laws = self.exact_laws(bits)
         return [tuple(sum(side) for side in zip(*cells, strict=True)) for cells in zip(*laws, strict=True)]
 
@@ -164,7 +164,7 @@ class OffsetTiers(Tiers):
         return np.asarray(_log_mean([part._log_prob(relative) for part in self.parts]))
 
     def log_prob_of_no_change(self) -> float:
-        """Over all offsets."""
+        """The mean over all offsets, in logarithms."""
         return float(_log_mean([part.log_prob_of_no_change() for part in self.parts]))
 
     def local_epsilon(self) -> float:

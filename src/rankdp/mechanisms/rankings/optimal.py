@@ -1,16 +1,16 @@
-"""The optimal mechanism for short rankings: the most concordance that eps-ranking DP allows, by a linear programme.
+"""The optimal mechanism for short rankings: the largest concordance that eps-ranking DP allows, by a linear programme.
 
 Among right-invariant mechanisms (and averaging over relabellings makes any mechanism right-invariant without
 loss) the law is one distribution P on the m! relative permutations. Maximise the expected concordance subject
 to P(s) <= e^eps P(c s) for every move c.
 
-A solver's answer is only nearly feasible, so it is not released as it is. In integers, with E >= e^-eps, the
-weights are raised to
+A solver's answer is only nearly feasible, so it is corrected. In integers, with E >= e^-eps, the weights are
+raised to
 
     N(s) = max(N(s), ceil(E N(c s)))  over all moves c, until nothing changes;
 
-then N(c s) <= e^eps N(s) holds exactly for every neighbour, whatever the solver did, and that is the proof.
-The price is in the 6th digit of the concordance.
+then N(c s) <= e^eps N(s) holds exactly for every neighbour, whatever the solver did, which proves eps. The
+correction changes the 6th digit of the concordance.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from rankdp.theory.permutations import concordance, neighbour_places, places
 from rankdp.types import Floats
 
 # Raising the weights from the identity alone gives the Ulam law, the optimum for large eps (equal to the
-# programme's to 7 digits at eps = 10); there the programme's coefficients e^eps outgrow what a floating-point
-# solver can tell from zero.
+# programme's to 7 digits at eps = 10); there the programme's coefficients e^eps are too large for a floating-point
+# solver.
 _ULAM_FROM = 10
-# A stronger guarantee than asked for above: e^-200 is below any probability that could be noticed.
+# Above this epsilon the guarantee is stronger than asked for: e^-200 is below any probability that could be noticed.
 _EPSILON_USED = Fraction(200)
 
 
@@ -54,7 +54,7 @@ class Optimal(TableMechanism):
         _, shrink = exp_bounds(epsilon, scale)
         neighbours = neighbour_places(self.items).tolist()
         waiting = list(range(len(weights)))
-        while waiting:  # raise what is too low, then look at the neighbours of what was raised
+        while waiting:  # raise weights that are too low, then check the neighbours of raised ones
             raised = set()
             for s in waiting:
                 least = -(-shrink * weights[s] >> scale)
@@ -72,7 +72,7 @@ class Optimal(TableMechanism):
 
         neighbours = neighbour_places(self.items)
         count, degree = neighbours.shape
-        # Turning a ranking and its copy upside down changes nothing, so mirror images share a variable.
+        # Reversing a ranking and its copy changes nothing, so mirror images share a variable.
         mirror = places((self.items - 1 - self._permutations)[:, ::-1])
         of = np.unique(np.minimum(mirror, np.arange(count)), return_inverse=True)[1]
         left, right = np.repeat(of, degree), of[neighbours.ravel()]

@@ -1,7 +1,7 @@
-"""The reinsertion mechanism: forget where a random set of items stood.
+"""The reinsertion mechanism: forget the positions of a random set of items.
 
 Draw d with weight C(m,d) m!/(m-d)! z^(-d); take a uniformly random set of d items out and put them back one by one at
-uniformly random places. The output keeps a set S of size m-d in order, every order that does with equal probability, so
+uniformly random places. The output is uniform among all orders that keep the other m-d items, a set S, in order, so
 
     P(s) proportional to the sum over increasing subsequences S of s of z^|S|.
 
@@ -48,7 +48,7 @@ class Reinsertion(TierSums):
     def exact_law(self, bits: int) -> EnclosedLaw:
         """The sum over d of P(d) N(s, m-d) (m-d)!/m! / C(m, d), N the number of increasing subsequences of that length.
 
-        Very short rankings have a cell each: the sum over j of N(s, j) z^j, a rational number.
+        Very short rankings have one cell per output: the sum over j of N(s, j) z^j, a rational number.
         """
         m = self.items
         if m <= TABLE_UP_TO:
@@ -89,11 +89,11 @@ class Reinsertion(TierSums):
         return np.exp(concordance.reinsertion_log_law(self.items, self._log_weight))
 
     def _keep(self, i: int, j: int) -> float:
-        """By gap, from how many of the pair were taken out."""
+        """By gap, from how many items of the pair were taken out."""
         return float(concordance.reinsertion_keep(np.array([j - i]), self.items, self._law)[0])
 
     def expected_concordance(self) -> float:
-        """The same, averaged over all pairs."""
+        """The mean over all pairs."""
         return concordance.average_over_gaps(
             self.items, lambda gaps: concordance.reinsertion_keep(gaps, self.items, self._law)
         )
@@ -103,7 +103,7 @@ class Reinsertion(TierSums):
         return concordance.reinsertion_position_matrix(self.items, self._law)
 
     def top_block(self, k: int) -> NDArray[np.float64]:
-        """The same for the first k positions alone, in O(m k^2)."""
+        """As ``position_matrix``, for the first k positions only, in O(m k^2)."""
         return concordance.reinsertion_position_matrix(self.items, self._law, first=k)
 
     def top_overlap(self, k: int) -> float:
@@ -120,7 +120,7 @@ class Reinsertion(TierSums):
         return np.array([[alpha, 0.0], [beta, slope]])
 
     def unbiased_pairs(self) -> pair_laws.Moments:
-        """By those slopes."""
+        """From ``pair_slopes``."""
         return pair_laws.reinsertion_pairs(self.items, self._law)
 
     def unbiased_ranks(self) -> pair_laws.Moments:

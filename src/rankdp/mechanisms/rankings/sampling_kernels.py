@@ -1,4 +1,4 @@
-"""Compiled loops that turn exact draws into rankings and count what log-probabilities need. They do not draw."""
+"""Compiled loops that turn exact draws into rankings, and counts for log-probabilities. They draw nothing."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def insert_short(orders: Ints, behind: Ints, out: Ints) -> None:
 
 @kernel
 def _select(word: Any, index: Any) -> Any:
-    """The position of the set bit with this index (from 0) in a word, by sums over its bytes: no branch, no loop."""
+    """The position of the set bit with this index (from 0) in a word, by sums over its bytes, without branches."""
     sums = word - ((word >> _ONE) & np.uint64(0x5555555555555555))
     sums = (sums & np.uint64(0x3333333333333333)) + ((sums >> np.uint64(2)) & np.uint64(0x3333333333333333))
     sums = ((sums + (sums >> _FOUR)) & np.uint64(0x0F0F0F0F0F0F0F0F)) * _BYTES  # bits in this byte and those below
@@ -58,7 +58,7 @@ def _select(word: Any, index: Any) -> Any:
 
 @kernel(effort=3)
 def insert_long(orders: Ints, behind: Ints, out: Ints) -> None:
-    """The same for any length in O(m log m): from the last item to the first, each takes its place among those free.
+    """As ``insert_short``, for any length, in O(m log m): from the last item on, each takes one of the free places.
 
     Words of free places are the leaves of a tree that counts them.
     """
@@ -104,7 +104,7 @@ def permute(orders: Ints, permutations: Ints, cells: Longs, out: Ints) -> None:
 
 @kernel
 def _uniform(halves: NDArray[np.uint32], cursor: int, bound: int) -> tuple[Any, int]:
-    """A uniform integer below ``bound`` and the next cursor; -1 where the halves are used up.
+    """A uniform integer below ``bound`` and the next cursor; -1 if the halves are used up.
 
     The upper half of half * bound, drawn again where the lower half lies below 2^32 mod bound (Lemire 2019): exact.
     """
@@ -122,9 +122,9 @@ def _uniform(halves: NDArray[np.uint32], cursor: int, bound: int) -> tuple[Any, 
 def reinsert(orders: Ints, taken: Longs, halves: NDArray[np.uint32], out: Ints) -> tuple[int, int]:
     """Take ``taken[u]`` random items out of row u and put them back one by one at random places, in O(m).
 
-    A random sequence of items leaves, a random set of places takes it up. Who leaves and which places are given is
-    random, so the loops over them choose by arithmetic and not by branches. Returns the rows done and the halves they
-    used: a row that runs out of halves is begun again by the next call, with the same halves in front.
+    A random sequence of items leaves and fills a random set of places. The loops over them use arithmetic instead of
+    unpredictable branches. Returns the rows done and the halves used: a row that runs out of halves starts again in the
+    next call, with the same halves in front.
     """
     rows, items = orders.shape
     leaving = np.empty(items + 1, dtype=np.int32)  # its first ``size`` entries leave, in this order
@@ -172,8 +172,7 @@ def reinsert(orders: Ints, taken: Longs, halves: NDArray[np.uint32], out: Ints) 
 def _random_tableau(shape: Ints, halves: NDArray[np.uint32], cursor: int, rows: Ints, tall: Ints) -> int:
     """A uniform standard Young tableau of ``shape`` by the hook walk (Greene, Nijenhuis, Wilf 1979).
 
-    rows[k] becomes the row of entry k. Returns the next cursor, or -1 where the halves are used up. Uses
-    ``shape`` up.
+    rows[k] becomes the row of entry k. Returns the next cursor, or -1 if the halves are used up. Overwrites ``shape``.
     """
     items = len(rows)
     for column in range(items):

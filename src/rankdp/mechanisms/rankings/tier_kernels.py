@@ -1,4 +1,4 @@
-"""Compiled loops of the mechanisms that sort items into tiers. They do not draw."""
+"""Compiled loops of the mechanisms that sort items into tiers. They draw nothing."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def draw_kept(
     shapes: NDArray[np.int64],
     accepted: NDArray[np.uint64],
 ) -> tuple[int, int, bool]:
-    """Write the j_b of the rows (shape, j_1..j_B) from ``row`` on, by a word for each tier and one to accept.
+    """Write the j_b of the rows (shape, j_1..j_B) from ``row`` on, with one word per tier and one for acceptance.
 
-    The tables are those of ``PackedTables``. Returns the next row, the words used, and whether they ended at an attempt
-    that its words leave open.
+    The tables come from ``PackedTables``. Returns the next row, the words used, and whether the loop stopped at an
+    attempt that its words do not decide.
     """
     tiers, cursor = ids.shape[1], 0
     while row < len(kept) and cursor + tiers < len(words):
@@ -58,11 +58,11 @@ def deal(
     out: NDArray[np.int32],
     shapes: NDArray[np.int64],
 ) -> tuple[int, int]:
-    """Keep random items of row u, j_b in tier b as kept[u] = (shape, j_1..j_B) says, and deal the others out.
+    """Keep random items of row u, j_b of them in tier b for kept[u] = (shape, j_1..j_B), and deal the others out.
 
-    Its tiers have the sizes shapes[shape]. The kept items take the tiers one after the other. The others leave in
-    random order and begin the tiers; each kept one changes places with a random one of its tier so far, or with none,
-    so that every tier is in random order.
+    Its tiers have the sizes shapes[shape]. The kept items fill the tiers one after the other. The others are put first
+    into the tiers, in random order; each kept item then swaps places with a random item of its tier so far, or with
+    none, so that every tier is in random order.
     Returns rows done and halves used, as ``reinsert`` does.
     """
     rows, items = orders.shape
@@ -114,10 +114,10 @@ def deal(
 
 @kernel(effort=6)
 def log_kept_sum(words: NDArray[np.int32], tiers: int, log_weight: float) -> NDArray[np.float64]:
-    """log of the sum of z^|S| over all sets S (the empty one too) on which a word never falls.
+    """log of the sum of z^|S| over all sets S, the empty one included, on which a word never falls.
 
-    ending[b] sums over the sets whose largest letter is b - 1 (0: none). A letter c joins those whose largest is at
-    most c. Kept in logarithms, O(m B).
+    ending[b] is the sum over sets whose largest letter is b - 1 (0: none). A letter c can be added to sets whose
+    largest letter is at most c. In logarithms, O(m B).
     """
     rows, items = words.shape
     sums = np.empty(rows, dtype=np.float64)

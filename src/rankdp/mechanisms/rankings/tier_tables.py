@@ -1,9 +1,9 @@
-"""The tables by which the mechanisms with tiers draw how many items each tier keeps.
+"""The tables from which the mechanisms with tiers draw how many items each tier keeps.
 
-For one division into tiers: r_b, the places of tier b that are left to items that were not kept, is Poisson of mean q/z
-cut off at the size of the tier, and a draw that keeps j = m - r_1 - … - r_B items is accepted with the Poisson
-probability of j for the mean q over the largest such probability. Any whole q > 0 gives the same law
-(``theory.tier_laws``). All comparisons are those of ``cut_tables``, exact.
+For one division into tiers: r_b, the number of places of tier b left to items that were not kept, is Poisson of mean
+q/z truncated at the size of the tier. A draw that keeps j = m - r_1 - … - r_B items is accepted with the Poisson
+probability of j for the mean q, divided by the largest such probability. Any whole q > 0 gives the same law
+(``theory.tier_laws``). All comparisons are exact (``cut_tables``).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def poisson_weights(last: int, mean: Fraction) -> Callable[[int], Weights]:
 
 
 class Acceptance:
-    """Accept a draw that keeps j items with the Poisson probability of j for this mean over the largest one."""
+    """Accepts a draw that keeps j items with the Poisson probability of j for this mean, over the largest one."""
 
     def __init__(self, items: int, mean: Fraction) -> None:
         self.items, self.mean = items, mean
@@ -36,7 +36,7 @@ class Acceptance:
 
     @cached_property
     def cuts(self) -> tuple[Words, Words]:
-        """By the number of items kept: below which word a draw is surely accepted, and above which it is not."""
+        """By the number of items kept: words below the first are accepted, words above the second are not."""
         weights = self.weights(2 * WORD)
         whole = max(weights.low)
         cuts = np.zeros((2, self.items + 1), dtype=np.uint64)
@@ -46,7 +46,7 @@ class Acceptance:
         return cuts[0], cuts[1]
 
     def accepts(self, kept: int, word: int, bits: Bits) -> bool:
-        """Whether a uniform number that begins with ``word`` is below that share."""
+        """Whether a uniform number that begins with ``word`` is below the probability of acceptance."""
         mode = min(self.items, math.floor(self.mean))
         chance = Fraction(math.factorial(mode), math.factorial(kept)) * self.mean ** (kept - mode)
         digits, length = word, WORD
@@ -65,7 +65,7 @@ class KeptTables:
         self.left = {size: CutTable(poisson_weights(size, kept / weight)) for size in {*self.sizes}}
 
     def attempt(self, words: Sequence[int], bits: Bits) -> list[int] | None:
-        """The r_b that a word for each tier and one more select, with further bits where needed; None if refused."""
+        """The r_b selected by one word per tier and one more, with further bits if needed; None if rejected."""
         *first, last = words
         left = [
             int(self.left[size].decide(np.array([word], dtype=np.uint64), bits)[0])
@@ -102,7 +102,7 @@ class PackedTables:
         self.accepted: NDArray[np.uint64] = np.array([part.accepting.cuts for part in tables])
 
     def attempts(self, rows: int) -> int:
-        """How many attempts get their words at once for this many rows: mostly enough."""
+        """How many attempts to draw words for at once; usually enough for this many rows."""
         return math.ceil(1.1 * rows / self.acceptance + 4)
 
     def sample(self, which: Longs, bits: Bits) -> Longs:
@@ -129,7 +129,7 @@ class PackedTables:
 
 
 def bounds(weights: Weights, value: int) -> tuple[int, int]:
-    """The bounds of one weight, also outside the cells that are listed."""
+    """The bounds of one weight, also outside the listed cells."""
     cell = value - weights.first
     if 0 <= cell < len(weights.low):
         return weights.low[cell], weights.high[cell]

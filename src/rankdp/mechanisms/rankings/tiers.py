@@ -1,16 +1,16 @@
-"""Tiers: keep the tiers in order, and nothing inside them.
+"""Tiers: keep the tiers in order, and no order inside them.
 
-Cut the output into tiers of fixed public sizes mu_1..mu_B. The items in the input's order land in tiers: a word w.
+Cut the output into tiers of fixed public sizes mu_1..mu_B. The tiers of the items, in the input's order, are a word w.
 Inside a tier the order is uniformly random, and
 
     P(w) proportional to the sum of z^|S| over the sets S on which w never falls.
 
-Drawn as in ``theory.tier_laws``. Reinsertion is the case of a tier for each item.
+``theory.tier_laws`` has the sampler. Reinsertion is the case of one tier per item.
 
 Proof of eps: a neighbour moves one letter b of the word. Let A be the sum over the sets without it, the same for both
 words, and z C and z C' the sums over the sets with it, before and after. C <= A. A set that counts in C counts in C'
-once those of its letters that now stand on the wrong side are left out: letters above b if b moves to the right, which
-are at most m - mu_1, below b if it moves to the left, at most m - mu_B. So C <= C' (1+z)^d with d = m - min(mu_1, mu_B)
+after removing its letters that are now on the wrong side of b: letters above b if b moves to the right, at most
+m - mu_1; letters below b if it moves to the left, at most m - mu_B. So C <= C' (1+z)^d with d = m - min(mu_1, mu_B),
 and
 
     P(w)/P(w') = (A + z C) / (A + z C') <= (1+z) / (1 + z (1+z)^-d).
@@ -18,8 +18,8 @@ and
 The first item of a sorted word, moved to the end (or the last to the front), attains it. The right side grows with z;
 z is the largest number, to 100 bits and rounded down, at which it is at most e^eps.
 
-The most likely word, sorted, has the sum (1+z)^m. Every word has the sets within one tier, the reverse no others: the
-classical local-DP epsilon is the log-ratio of the two.
+The most likely word, the sorted one, has the sum (1+z)^m. Every word has the sets within one tier, and the reversed
+word has no others: the classical local-DP epsilon is the log-ratio of the two.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from rankdp.types import Flags, Longs
 
 Bounds: TypeAlias = tuple[Fraction, Fraction]
 
-LARGEST_CALIBRATED = Fraction(4096)  # epsilon; above it the weight of this one is taken, which is more private
+LARGEST_CALIBRATED = Fraction(4096)  # epsilon; larger ones use its weight, which is more private
 _GOOD_BITS = 100  # of the weight z
 
 
@@ -59,7 +59,7 @@ _GOOD_BITS = 100  # of the weight z
 def calibrated(epsilon: Fraction, reach: int) -> Fraction:
     """The largest z, to 100 bits and rounded down, with (1+z) / (1 + z (1+z)^-reach) <= e^epsilon.
 
-    Halved between e^epsilon - 1 and twice e^epsilon, every operation rounded so that the test is on the safe side.
+    Found by bisection between e^epsilon - 1 and twice e^epsilon; every operation rounds to the safe side.
     """
     exact = min(epsilon, LARGEST_CALIBRATED)
     digits = 60 + 2 * len(str(math.ceil(1 / exact)))
@@ -94,11 +94,11 @@ def words_of(relative: Orders, sizes: Sequence[int]) -> NDArray[np.int32]:
 
 
 class TierSums(RankingMechanism):
-    """What all mechanisms share whose word of tiers weighs the sum of z^|S| over the sets on which it never falls."""
+    """Shared by mechanisms in which a word of tiers has the weight sum of z^|S| over sets on which it never falls."""
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
-        """A tier for each item, unless they are given."""
+        """The sizes of the tiers; by default one tier per item."""
         return (1,) * self.items
 
     def _words(self, relative: Orders) -> NDArray[np.int32]:
@@ -147,11 +147,11 @@ class TierSums(RankingMechanism):
 
 
 class Tiered(TierSums):
-    """A mechanism with tiers: their sizes are public parameters, and part of the name under which it is recorded."""
+    """A mechanism with tiers; their sizes are public parameters and part of its recorded name."""
 
     numbered: ClassVar[bool] = True
-    undoable: ClassVar[tuple[str, ...]] = ()
-    # The sizes change in steps with epsilon, and these two with them: a curve over epsilon says nothing.
+    debiasable: ClassVar[tuple[str, ...]] = ()
+    # The sizes change in steps with epsilon, and so do these two measures: a curve over epsilon is meaningless.
     planned_up_to: ClassVar[Mapping[str, int]] = MappingProxyType({"exact": 1, "overlap": 1})
 
     def __init__(self, items: int, epsilon: Real, tiers: Iterable[int] | None = None) -> None:
@@ -166,7 +166,7 @@ class Tiered(TierSums):
 
     @staticmethod
     def check_sizes(tiers: Iterable[int], items: int | None = None) -> tuple[int, ...]:
-        """The sizes of at least two tiers, each at least 1, that add up to the number of items where that is known."""
+        """The sizes of at least two tiers, each at least 1; they add up to ``items`` if given."""
         sizes = tuple(tiers)
         if not whole_sizes(sizes) or len(sizes) < 2 or sum(sizes) != (items or sum(sizes)):
             length = f"{items}" if items else "the number of items"
@@ -225,7 +225,7 @@ class Tiers(Tiered):
 
     @cached_property
     def _tables(self) -> PackedTables:
-        """What is drawn from, for each offset."""
+        """The sampling tables for each offset."""
         laws = [theory.TierLaw([size for size in sizes if size], self._log_weight) for sizes in self.shapes]
         pairs = zip(self.shapes, laws, strict=True)
         tables = [KeptTables(sizes, self.weight, law.typical) for sizes, law in pairs]
@@ -246,7 +246,7 @@ class Tiers(Tiered):
         return self._shape_law(0, bits)
 
     def _shape_law(self, shape: int, bits: int) -> EnclosedLaw:
-        """What is kept and accepted, with S and the dealing uniform, for the tiers of one shape.
+        """The law for the tiers of one shape, from the numbers kept and accepted, with S and the dealing uniform.
 
         A set S that may be kept has the r_b of the letters outside it, and contributes P(r_1..r_B) / C(m, j) times
         r_1! … r_B! / (m-j)!.
@@ -290,12 +290,12 @@ class Tiers(Tiered):
         return theory.position_matrix(self.sizes, self._tier_matrix)
 
     def top_overlap(self, k: int) -> float:
-        """The same for the first k positions alone."""
+        """From the tiers of the first k positions."""
         return theory.top_overlap(self.sizes, self._law.tier_matrix(first=k), k)
 
 
 def tied_places(divisions: Sequence[Sequence[int]]) -> Flags:
-    """A row for each division: which places are in the tier of the place before."""
+    """For each division, one row: whether each place is in the tier of the place before."""
     places = [[bool(place) for size in sizes for place in range(size)] for sizes in divisions]
     return np.array(places, dtype=np.bool_)
 
@@ -312,7 +312,7 @@ def spelled(sizes: Sequence[int]) -> str:
 
 
 def read_name(name: str) -> tuple[str, tuple[int, ...] | None]:
-    """The name of a mechanism and the numbers that follow it, sizes of tiers say; None where there are none."""
+    """The name of a mechanism and the numbers after it, such as sizes of tiers; None if there are none."""
     match = re.fullmatch(r"(.+?)-((?:\d{1,6}x)?\d{1,9}(?:-(?:\d{1,6}x)?\d{1,9})*)", name)
     if not match:
         return name, None

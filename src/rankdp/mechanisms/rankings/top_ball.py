@@ -1,22 +1,22 @@
-"""The ball on top lists: the k best of n items, with *which* items they are protected as well as their order.
+"""The ball on top lists: the k best of n items; both their order and *which* items they are is protected.
 
-Let b be the first k items of the output and a those of the true ranking. A ball (``ball``: law and proofs) at the
+Let a be the first k items of the true ranking and b those of the output. A ball (``ball``: law and proofs) for the
 distance of a and b: the number of items of a that are not in b plus the number of places whose items differ
 (``theory.top_balls``). The other items follow in random order, so that the output is a ranking; ``privatize`` releases
-the list alone. What the true ranking says about the places after k is not used: a list of k items is enough.
+only the list. Places after k of the true ranking are not used: a list of k items is enough.
 
 Why this distance: all places are alike, so the noise can be debiased without loss of precision. The ball of Kendall's
-distance with penalty 1/2 is optimal for that distance by the same proof, but nearly singular: for the best five
-of thirty at epsilon 4 it needs 27 answers for one by mean ranks (this one 13), and 105 by how often items are listed
-(this one 13).
+distance with penalty 1/2 is optimal for that distance by the same proof, but nearly singular: for the best five of
+thirty at epsilon 4, it takes 27 answers to be worth a true one for mean ranks (here 13), and 105 for how often items
+are listed (here 13).
 
-Drawing: how many items stay and how many in place, by the number of such lists; then uniformly which, where, and the
-new items.
+Sampling: draw how many items stay and how many stay in place, by the number of such lists; then, uniformly, which items
+and places these are, and the new items.
 
 For a survey with "rank your best five of thirty": ``mechanism("auto", 30, 4, protect="ranking", top=5)``. ``sample``
 takes complete rankings, in which the order after the first five is arbitrary (``completed``); the first five of a row
 are the answer. Sidecars of lists carry ``lists: {length, items}``, so that ``aggregate`` counts unlisted items:
-``Aggregate.in_top(5)`` is how often items are listed, ``mean_ranks`` gives unlisted items the mean of the ranks left.
+``Aggregate.in_top(5)`` is how often items are listed, ``mean_ranks`` gives unlisted items the mean of the other ranks.
 The browser needs ``items``, ``length`` and ``radius`` only (``sampler.js``, sampler "top").
 """
 
@@ -63,8 +63,8 @@ class TopBall(Ball):
     name: str = "top-ball"
     colour: ClassVar[str] = "#882255"
     most_items: ClassVar[int | None] = 1000
-    compared_up_to: ClassVar[int | None] = 1  # taken where lists are asked for, never compared with rankings
-    undoable: ClassVar[tuple[str, ...]] = ("ranks",)
+    compared_up_to: ClassVar[int | None] = 1  # for lists only, never compared with rankings
+    debiasable: ClassVar[tuple[str, ...]] = ("ranks",)
 
     def __init__(self, items: int, epsilon: Real, length: int | None = None, radius: int | None = None) -> None:
         super().__init__(items, epsilon)
@@ -109,7 +109,7 @@ class TopBall(Ball):
 
     @property
     def rank_targets(self) -> Floats:
-        """Unlisted items share the mean of the ranks that are left."""
+        """The ranks of a list; unlisted items share the mean of the other ranks."""
         ranks = np.arange(self.items, dtype=np.float64)
         ranks[self.length :] = ranks[self.length :].mean()
         return ranks
@@ -117,7 +117,7 @@ class TopBall(Ball):
     # -- drawing -------------------------------------------------------------------------------------------------
 
     def _ways(self, inside: int) -> list[int]:
-        """By cell: how many lists there are, in the ball or anywhere."""
+        """The number of lists by cell, in the ball or anywhere."""
         cells, most = self._lists.cells, self.radius if inside else self._lists.largest
         return [count if self._lists.distance(cell) <= most else 0 for cell, count in cells.items()]
 
@@ -132,7 +132,7 @@ class TopBall(Ball):
         for part, table in enumerate(self._tables):
             mine = np.flatnonzero(inside == part)
             cells[mine] = table.sample(len(mine), bits)
-        drawn = np.empty((len(orders), self.items), dtype=np.int64)  # the original position of what stands where
+        drawn = np.empty((len(orders), self.items), dtype=np.int64)  # original positions, by new place
         for number, (kept, in_place) in enumerate(self._lists.cells):
             mine = np.flatnonzero(cells == number)
             drawn[mine, : self.length] = self._listed(kept, in_place, len(mine), bits)
@@ -141,11 +141,11 @@ class TopBall(Ball):
         out[:] = np.take_along_axis(orders, drawn, axis=1)
 
     def _listed(self, kept: int, in_place: int, count: int, bits: Bits) -> Longs:
-        """Uniform lists that keep these numbers of items and of places, as places of the true list or beyond."""
+        """Uniform lists with these numbers of items kept and in place; items are given by their true place."""
         n, k, moving = self.items, self.length, kept - in_place
         listed = np.full((count, k), -1, dtype=np.int64)
         pending = np.arange(count)
-        while len(pending):  # until no item that moves comes back to its own place
+        while len(pending):  # draw again if an item that moves returns to its own place
             places = _shuffled(np.tile(np.arange(k), (len(pending), 1)), kept, bits)
             source = places[:, in_place:kept]
             target = _shuffled(places[:, in_place:].copy(), moving, bits)[:, :moving]
@@ -171,7 +171,7 @@ class TopBall(Ball):
             law.append(self._mixed(mixture, anywhere, inside))
         return law
 
-    # -- what can be said before any data are seen ---------------------------------------------------------------
+    # -- public numbers ------------------------------------------------------------------------------------------
 
     def _distances(self, relative: Orders) -> Longs:
         listed = relative[:, : self.length]
@@ -179,11 +179,11 @@ class TopBall(Ball):
         return np.asarray(2 * self.length - near)
 
     def log_prob_of_no_change(self) -> float:
-        """Of the list, and of one order of what is not on it."""
+        """log P(the list and one particular order of the other items)."""
         return super().log_prob_of_no_change() - math.lgamma(self.items - self.length + 1)
 
     def expected_concordance(self) -> float:
-        """Enumerated for few items; what pairs say is not known for more."""
+        """By enumeration; refused for many items, where lists say too little about pairs."""
         if self.items > ENUMERATED_UP_TO:
             raise Unsupported(
                 f"lists of the first {self.length} of {self.items} items say too little about pairs: use mean ranks "
@@ -214,14 +214,14 @@ def completed(lists: Orders, items: int) -> Orders:
 
 
 def _others(lists: Longs | Orders, items: int) -> Longs:
-    """By row: the numbers below ``items`` that it does not list."""
+    """By row: the numbers below ``items`` that are not listed."""
     listed = np.zeros((len(lists), items), dtype=np.bool_)
     np.put_along_axis(listed, lists, True, axis=1)
     return np.argsort(listed, axis=1, kind="stable")[:, : items - lists.shape[1]]
 
 
 def _shuffled(rows: Longs, first: int, bits: Bits) -> Longs:
-    """The rows with this many of their numbers, drawn uniformly, in front; changed in place."""
+    """The rows with ``first`` uniformly drawn entries moved to the front; changed in place."""
     width, every = rows.shape[1], np.arange(len(rows))
     for place in range(min(first, width - 1)):
         other = place + uniform_below(width - place, len(rows), bits)

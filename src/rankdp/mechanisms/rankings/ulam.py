@@ -1,4 +1,4 @@
-"""The Ulam mechanism: the exponential mechanism in the metric that ranking DP itself is made of.
+"""The Ulam mechanism: the exponential mechanism in the metric that defines ranking DP.
 
 Neighbouring rankings differ by moving one item, which is distance 1 in Ulam's metric, m minus the longest common
 subsequence:
@@ -40,9 +40,9 @@ _SIMULATED_ROWS = 1 << 17
 class Ulam(RankingMechanism):
     """Close to the best possible for short rankings.
 
-    Up to 10 items ``keep_probability``, ``position_matrix`` and ``expected_concordance`` are exact, from all
-    m! permutations. No closed form is known above; there they are estimated from 131,072 seeded draws
-    (standard error below 0.0014 for a probability, below 0.0005 for the concordance), which costs no privacy.
+    Up to 10 items ``keep_probability``, ``position_matrix`` and ``expected_concordance`` are exact, from all m!
+    permutations. For more items no closed form is known; they are estimated from 131,072 seeded draws (standard error
+    below 0.0014 for a probability, below 0.0005 for the concordance), which costs no privacy.
     """
 
     name: str = "ulam"
@@ -57,15 +57,15 @@ class Ulam(RankingMechanism):
         return self.epsilon * (self.items - 1)
 
     def _shrinking(self, bits: int) -> list[tuple[int, int]]:
-        """Enclosures of e^(-eps j) for every m - L = j, good to so many bits also after a sum over all permutations."""
+        """Enclosures of e^(-eps j) for every j = m - L, with ``bits`` correct bits in a sum over all permutations."""
         scale = bits + math.factorial(self.items).bit_length() + 8
         return [exp_bounds(self.epsilon * j, scale) for j in range(self.items)]
 
     def exact_law(self, bits: int) -> EnclosedLaw:
-        """Very short rankings have a cell each, of weight e^(-eps (m - L)).
+        """Very short rankings have one cell per output, of weight e^(-eps (m - L)).
 
-        Others are drawn by m - L, then by shape; then every standard tableau is equally likely (a theorem on the hook
-        walk). The shape of a permutation is found here by Schensted's insertion.
+        For longer ones m - L is drawn first, then the shape; then every standard tableau is equally likely (a theorem
+        on the hook walk). The shape of a permutation is found here by Schensted's insertion.
         """
         m, permutations = self.items, self._permutations.tolist()
         if m <= TABLE_UP_TO:
@@ -127,7 +127,7 @@ class Ulam(RankingMechanism):
         return -float(np.logaddexp.reduce(log_counts - float(self.epsilon) * moved))
 
     def _share(self, counts: Floats) -> Floats:
-        """The mean of what was counted by L."""
+        """The mean of counts by L."""
         weights = np.exp(-float(self.epsilon) * (self.items - np.arange(1, self.items + 1)))
         totals = tallies(self.items)[0][1:, 0].sum(axis=1)
         return np.tensordot(weights / np.dot(weights, totals), counts[1:], 1)
@@ -141,7 +141,7 @@ class Ulam(RankingMechanism):
         return self._share(landed), self._share(kept)
 
     def _keep(self, i: int, j: int) -> float:
-        """Depends on both positions, not only on the gap. (A permutation and its inverse have the same L.)"""
+        """It depends on both positions, not only on the gap. (A permutation and its inverse have the same L.)"""
         return float(self._public[1][i, j])
 
     def position_matrix(self) -> Floats:

@@ -1,9 +1,9 @@
-"""The noises for scores by name, and the one place that builds them.
+"""The noises for scores by name, and the function that builds them.
 
     >>> score_mechanism("laplace", bounds=(0, 1), epsilon=1).guarantee.epsilon
     Fraction(1, 1)
 
-The grid is chosen from public numbers only: the bounds, what is asked for and, for a ball, how many scores there are.
+The grid is chosen from public numbers only: the bounds, the request and, for a ball, the number of scores.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def score_mechanism(
     epsilon
         The privacy of one score; every noise but "ball" needs it.
     delta
-        With what probability epsilon may fail: needed by "gaussian", "ball" and "generalized-normal" with p above 1.
+        The probability that epsilon may fail: needed by "gaussian", "ball" and "generalized-normal" with p above 1.
     p
         The shape: needed by "generalized-normal", taken by "ball".
     gamma
@@ -69,7 +69,7 @@ def score_mechanism(
     count
         How many scores there are, for "joint-staircase" and "ball".
     steps
-        The number of grid steps between the bounds; chosen from public numbers if not given.
+        The number of grid steps between the bounds; by default chosen from public numbers.
     """
     one_of("noise", noise, SCORE_MECHANISMS)
     kind = SCORE_MECHANISMS[noise]
@@ -78,7 +78,7 @@ def score_mechanism(
     if steps is None:
         try:
             spread = kind(Grid(low, high, _TRIAL_STEPS), asked).deviation / _TRIAL_STEPS
-        except (OverflowError, ZeroDivisionError):  # more noise than a float can state
+        except (OverflowError, ZeroDivisionError):  # more noise than a float can hold
             spread = math.inf
         steps = fitting_steps(spread)
     return kind(Grid(low, high, steps), asked)

@@ -1,13 +1,13 @@
-"""What every noise for scores shares: a public grid, and the contract that a mechanism on it keeps.
+"""Shared by all noises for scores: a public grid, and the contract of a mechanism on it.
 
 Each score is publicly bounded by lo and hi. The range is cut into K public steps, a score becomes an integer in {0..K},
 integer noise with an exact law is added, and lo plus that many steps is released. A neighbour changes one score to any
-other, hence one integer by at most K: whatever rounding leads to the integers, as long as it looks at one score at a
-time, the sensitivity is exactly K steps. So a promise that is proved for the law of the noise on the integers holds for
-the release, and no real number is idealized on the way.
+other, hence one integer by at most K: if the rounding to integers treats each score separately, the sensitivity is
+exactly K steps. So a guarantee that is proved for the law of the noise on the integers holds for the release; no real
+number is idealized.
 
-The integers are released within 2^61 of 0: a cut after the noise, which costs nothing and which no draw of practical
-probability meets.
+Released integers are clipped to within 2^61 of 0. This happens after the noise, so it costs nothing, and no draw of
+practical probability reaches that far.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from rankdp.privacy.guarantee import ONE_SCORE, Guarantee
 from rankdp.theory.noises.score_noise import ScoreNoise
 from rankdp.types import Floats, Longs
 
-_FINE = 20  # log2 of the fewest steps in the bounds, and in the noise's standard deviation, where integers allow it
+_FINE = 20  # log2 of the fewest steps in the bounds, and in the noise's standard deviation, if integers allow it
 _FINEST = 40
 _WIDEST = 50  # log2 of the largest standard deviation in steps
 _MOST_STEPS = 1 << _WIDEST
@@ -88,21 +88,21 @@ def check_bounds(bounds: Any) -> tuple[Fraction, Fraction]:
 def fitting_steps(spread: float) -> int:
     """How many steps to cut the bounds into, for noise whose standard deviation is ``spread`` times their distance.
 
-    A power of two from public numbers only: 2^20 steps, more where the noise would otherwise span fewer than 2^20 of
-    them, fewer where it would not fit 64-bit integers.
+    A power of two from public numbers only: 2^20 steps, more if the noise would span fewer than 2^20 of them, fewer if
+    it would not fit 64-bit integers.
     """
     log = math.log2(min(max(spread, 1e-300), 1e300))
     if log > _WIDEST:
         raise InputError(
             f"this privacy needs noise of 2^{math.ceil(log)} times the range of the bounds, more than 64-bit integers "
-            "hold: ask for less (a larger epsilon or delta, or p nearer to 1)"
+            "hold: choose a larger epsilon or delta, or p nearer to 1"
         )
     return 1 << max(0, min(_FINEST, max(_FINE, _FINE + math.ceil(-log)), math.floor(_WIDEST - log)))
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the caller asked for, as exact numbers; None where nothing was."""
+    """The request as exact numbers; None for what was not given."""
 
     epsilon: Fraction | None = None
     delta: Fraction = Fraction(0)
@@ -127,7 +127,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class ScoreMechanism(ABC):
-    """Noise for a vector of scores, of which neighbours differ in one."""
+    """Noise for a vector of scores; neighbours differ in one score."""
 
     grid: Grid
     asked: Asked
@@ -136,13 +136,13 @@ class ScoreMechanism(ABC):
     name: ClassVar[str]
     #: its colour in figures
     colour: ClassVar[str] = "#5B5B5B"
-    #: which of epsilon, delta, p, gamma and count it cannot do without
+    #: which of epsilon, delta, p, gamma and count are required
     needs: ClassVar[tuple[str, ...]]
-    #: which of them it takes in addition
+    #: which of them are optional
     takes: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
-        """Refuse what this noise cannot promise, in one sentence."""
+        """Refuse a request that this noise cannot guarantee."""
         asked, known = self.asked, self.needs + self.takes
         if not 0 <= asked.delta < 1:
             raise InputError(f"delta must be at least 0 and below 1, got {asked.delta}")
@@ -165,7 +165,7 @@ class ScoreMechanism(ABC):
     @classmethod
     @abstractmethod
     def planned(cls, epsilon: float, delta: float) -> tuple[ScoreNoise, float]:
-        """For plans: the continuous law of variance 1, and its standard deviation where the bounds are 1 apart."""
+        """For plans: the continuous law of variance 1, and its standard deviation for bounds that are 1 apart."""
 
     @property
     def epsilon(self) -> Fraction:
@@ -207,7 +207,7 @@ class ScoreMechanism(ABC):
         }
 
     def renyi(self, alpha: float) -> float:
-        """The Rényi epsilon of order ``alpha`` > 1, rounded up; infinite where there is none."""
+        """The Rényi epsilon of order ``alpha`` > 1, rounded up; it may be infinite."""
         try:
             order = float(alpha)
         except (TypeError, ValueError):
@@ -217,7 +217,7 @@ class ScoreMechanism(ABC):
         return self._renyi(order)
 
     def _renyi(self, order: float) -> float:
-        """The same for an order that was checked: by default the curve that every eps-DP mechanism obeys."""
+        """``renyi`` for a checked order: by default the curve that every eps-DP mechanism obeys."""
         return pure_renyi(float(self.epsilon), order)
 
     @abstractmethod

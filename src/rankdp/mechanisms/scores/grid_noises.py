@@ -14,11 +14,11 @@ unbounded; P(j) proportional to ``exp(-(|j|/a)^p)`` is (eps, delta)-DP with the 
 *Gaussian*: P(j) proportional to exp(-j^2/(2 sigma^2)), (eps, delta)-DP in the same way, and zCDP with rho = K^2/(2
 sigma^2) (Canonne, Kamath, Steinke 2020), so that D_a <= a rho, (31).
 
-*Ball* (Jeong, Example 2.5): the noise vector is uniform in a ball of l_p. There is no finite epsilon, since the release
-rules out what is too far away. Two balls shifted by l along one axis overlap in all but a share delta of their volume:
-the slice at fixed other coordinates is an interval of length 2c, of which min(2c, l) lies outside the other one, just
-as long as its part within l/2 of the middle. So delta = ``P(|X_1| <= l/2)`` = I_y(1/p, (n-1)/p + 1) with y = (l/(2
-radius))^p, for every eps alike: (0, delta)-DP. For p infinite the coordinates are independent and uniform on
+*Ball* (Jeong, Example 2.5): the noise vector is uniform in a ball of l_p. There is no finite epsilon, because the
+release rules out scores that are too far away. Two balls shifted by l along one axis overlap except for a share delta
+of their volume: the slice at fixed other coordinates is an interval of length 2c, of which min(2c, l) lies outside the
+other ball, as much as lies within l/2 of its middle. So delta = ``P(|X_1| <= l/2)`` = I_y(1/p, (n-1)/p + 1) with y =
+(l/(2 radius))^p, whatever eps is: (0, delta)-DP. For p infinite the coordinates are independent and uniform on
 {-M..M}, in integers, with delta = K/(2M + 1) exactly. For other p the vector is drawn with gamma variables in
 floating point (Barthe, Guédon, Mendelson, Naor 2005) and rounded to the grid, and the guarantee is marked idealized.
 """
@@ -47,7 +47,7 @@ from rankdp.theory import noises
 from rankdp.types import Floats, Longs
 
 _LARGEST_P = 64
-_LARGEST_PLANNED = 500.0  # the epsilon beyond which a first stair is narrower than floating point tells from none
+_LARGEST_PLANNED = 500.0  # the epsilon above which a first stair is too narrow for floating point
 _calibrate = lru_cache(maxsize=256)(calibrate)
 
 
@@ -212,7 +212,7 @@ class GeneralizedNormalScores(_PowerScores):
         return {**super().parameters, "p": str(self.p)}
 
     def _renyi(self, order: float) -> float:
-        """Summed for p > 1, that of Laplace noise at 1, and below the curve of all of pure eps-DP."""
+        """Summed for p > 1; for p = 1 that of Laplace noise; for p < 1 the curve of pure eps-DP."""
         if self.p > 1:
             return self.tails.renyi(order, self.grid.steps)
         return laplace_renyi(float(self.epsilon), self.grid.steps, order) if self.p == 1 else super()._renyi(order)
@@ -220,7 +220,7 @@ class GeneralizedNormalScores(_PowerScores):
 
 @lru_cache
 def _shapes() -> tuple[noises.ScoreNoise, ...]:
-    """The generalised normals on a grid of shapes: the minimum is flat, and tables of each shape can be kept."""
+    """The generalised normals on a grid of shapes: the minimum is flat, and the tables of each shape are cached."""
     return (noises.Laplace(), *(noises.GeneralizedNormal(step / 20) for step in range(19, 0, -1)))
 
 
@@ -233,7 +233,7 @@ class StaircaseScores(ScoreMechanism):
     takes: ClassVar[tuple[str, ...]] = ("gamma",)
 
     def __post_init__(self) -> None:
-        """Gamma is a share."""
+        """Refuse a gamma that is not a share."""
         super().__post_init__()
         if self.asked.gamma is not None and not 0 <= self.asked.gamma <= 1:
             raise InputError(f"gamma must be between 0 and 1, got {self.asked.gamma}")
@@ -254,7 +254,7 @@ class StaircaseScores(ScoreMechanism):
         return round(gamma * self.grid.steps)
 
     def level(self, j: int) -> int:
-        """Which stair an integer is on."""
+        """The stair of an integer."""
         stairs, rest = divmod(abs(j), self.grid.steps)
         return stairs + (rest >= self.first)
 
@@ -267,8 +267,8 @@ class StaircaseScores(ScoreMechanism):
     def _moments(self) -> tuple[float, float]:
         """The sums of exp(-eps level) and of j^2 exp(-eps level) over all j.
 
-        Of K magnitudes with the weights of the first stairs let a_m be the sum of rest^m. Then the sum over stairs i of
-        e^(-i eps) (i K + rest)^m follows from the sums of i^m e^(-i eps).
+        Let a_m be the sum of rest^m over K magnitudes, with the weights of the first stairs. Then the sum over stairs i
+        of e^(-i eps) (i K + rest)^m follows from the sums of i^m e^(-i eps).
         """
         steps, first, ratio = self.grid.steps, self.first, math.exp(-self.epsilon)
         sums = [_power_sum(first, m) + ratio * (_power_sum(steps, m) - _power_sum(first, m)) for m in range(3)]
@@ -338,14 +338,14 @@ class BallScores(ScoreMechanism):
     takes: ClassVar[tuple[str, ...]] = ("p",)
 
     def __post_init__(self) -> None:
-        """P may be infinite, which it is unless asked for otherwise."""
+        """Refuse shapes out of range; p is infinite by default."""
         super().__post_init__()
         if not self.cube and not 0 < self.p <= _LARGEST_P:
             raise InputError(f"p must be above 0 and at most {_LARGEST_P}, or inf, for ball noise, got {self.asked.p}")
 
     @classmethod
     def planned(cls, epsilon: float, delta: float) -> tuple[noises.ScoreNoise, float]:
-        """Not for plans, which ask for an epsilon."""
+        """Not for plans, which compare by epsilon."""
         raise Unsupported("plans compare noises by their epsilon, and ball noise has no finite one")
 
     @property
@@ -397,17 +397,17 @@ class BallScores(ScoreMechanism):
         return {**super().parameters, "p": shape, "radius": self.radius * float(self.grid.step)}
 
     def _renyi(self, order: float) -> float:
-        """Infinite: neighbours do not even have the same possible outputs."""
+        """Infinite: neighbours do not have the same possible outputs."""
         return math.inf
 
     def exponent(self, j: int, bits: int) -> tuple[Fraction, Fraction]:
-        """0 inside."""
+        """0 inside the cube."""
         if not self.cube or abs(j) > self.reach:
             raise Unsupported("exponents of ball noise are known for p = inf and inside the ball only")
         return Fraction(0), Fraction(0)
 
     def log_prob(self, j: ArrayLike) -> Floats:
-        """Of one coordinate, for p infinite."""
+        """log P of one coordinate, for p infinite."""
         if not self.cube:
             raise Unsupported(f"probabilities of ball noise are stated for p = inf only, got p = {self.asked.p}")
         inside = np.abs(np.asarray(j)) <= self.reach
@@ -425,9 +425,9 @@ class BallScores(ScoreMechanism):
 def _ball_radius(p: float, count: int, delta: float) -> float:
     """The radius in units of l, rounded up, whose delta is at most ``delta``.
 
-    The density of ``|X_1|/radius`` is largest at 0, where it is p/B(1/p, b): l/(2 radius) = delta B/p is always enough,
-    and all there is for small deltas. The inverse of the incomplete beta function allows more; the function itself,
-    with a slack, says whether that is enough.
+    The density of ``|X_1|/radius`` is largest at 0, where it is p/B(1/p, b): l/(2 radius) = delta B/p is always safe,
+    and is used for small deltas. The inverse of the incomplete beta function allows a larger ratio; the function
+    itself, with a slack, checks it.
     """
     from scipy.special import betainc, betaincinv, betaln
 

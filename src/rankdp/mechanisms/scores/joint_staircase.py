@@ -35,7 +35,7 @@ from rankdp.privacy.noise import bernoulli_exp, discrete_laplace
 from rankdp.theory import noises
 from rankdp.types import Floats, Longs
 
-_MOST_TRIALS = 10_000  # on average; a thousand scores then take about a second
+_MOST_TRIALS = 10_000  # on average: a thousand scores then take about a second
 
 
 class JointStaircaseScores(StaircaseScores):
@@ -46,13 +46,14 @@ class JointStaircaseScores(StaircaseScores):
     needs: ClassVar[tuple[str, ...]] = ("epsilon", "count")
 
     def __post_init__(self) -> None:
-        """Refuse what would take too many trials."""
+        """Refuse noise that would take too many trials."""
         super().__post_init__()
         trials = 1 / _accepted(float(self.epsilon), self.count, self.first / self.grid.steps)
         if trials > _MOST_TRIALS:
             raise InputError(
-                f"epsilon must be smaller for joint-staircase noise on {self.count} scores, which would take "
-                f"{trials:.0e} trials on average, got {float(self.epsilon):g}; staircase noise has no such limit"
+                f"epsilon must be smaller for joint-staircase noise on {self.count} scores, got "
+                f"{float(self.epsilon):g}: it would take {trials:.0e} trials on average; staircase noise has no such "
+                "limit"
             )
 
     @classmethod
@@ -115,7 +116,7 @@ class JointStaircaseScores(StaircaseScores):
 
 
 def ball_points(n: int, radius: int) -> int:
-    """How many vectors of n integers have an l1 norm of at most ``radius``: k are not 0, with a sign each."""
+    """The number of vectors of n integers with an l1 norm of at most ``radius``, summed over the k nonzero entries."""
     return sum(2**k * math.comb(n, k) * math.comb(radius, k) for k in range(min(n, radius) + 1))
 
 

@@ -1,25 +1,25 @@
-"""What the law ``exp(-rate (|j|/scale)^p)`` on the integers promises: hockey-stick delta, Rényi curve, scale, variance.
+"""Privacy of the law ``exp(-rate (|j|/scale)^p)`` on the integers: hockey-stick delta, Rényi curve, scale, variance.
 
 Let N have this law with p > 1, and let a neighbour shift it by s <= K. The law is log-concave, so its likelihood ratios
-are monotone, and of all events those of the form {N >= t} tell N from N + s best. ``P(N + s >= t)`` grows with s: every
-hockey-stick divergence is therefore largest at s = K, and with them every Rényi divergence, which is a mixture of them.
+are monotone, and the events {N >= t} distinguish N from N + s best. ``P(N + s >= t)`` grows with s. So every
+hockey-stick divergence is largest at s = K, and so is every Rényi divergence, which is a mixture of them.
 
 **Delta.** With ``w(j) = rate (|j|/scale)^p`` and t the smallest integer where ``w(t+K) - w(t) > eps``,
 
     delta(eps) = P(N >= t) - e^eps P(N >= t + K)    (for p = 2: Canonne, Kamath, Steinke 2020, Theorem 7;
                                                       the discrete form of Balle and Wang 2018).
 
-It is bounded from above: a tail is summed term by term over its first integers and the monotone rest lies between two
+It is bounded from above: a tail is summed term by term over its first integers, and the monotone rest lies between two
 incomplete gamma functions, ``integral from T of f <= sum over j >= T of f(j) <= f(T) + the same integral``. Floats are
-good to 1e-12 here and are given 1e-10. They cannot tell on which side of eps a difference of exponents lies that is
-very close to it, so t is taken where eps less a margin is passed: what that adds is negative, by twice the margin at
-most, which is given back to the first tail.
+accurate to 1e-12 here and are allowed 1e-10. They cannot decide on which side of eps a difference of exponents very
+close to it lies, so t is where eps minus a margin is passed. The terms that this adds are negative, by at most twice
+the margin relative to the first tail, which is enlarged by as much.
 
 **Rényi.** ``exp((a-1) D_a) = E exp((a-1)(w(N+K) - w(N)))``, a sum of exp(h), ``h(t) = -a w(t) + (a-1) w(t+K)``. On a
-block of integers from l to r the concave part of h lies below its tangent and the convex part below its chord; their
-sum is linear, and the average of an exponential of it at most that of its two ends. Beyond the last block, to the
+block of integers from l to r the concave part of h lies below its tangent and the convex part below its chord. Their
+sum is linear, and the average of its exponential is at most the average at the two ends. Beyond the last block, to the
 right, h' is negative and falls further (h' = -w'(t) (1 - (a-1) ((1+K/t)^(p-1) - 1)), a product of growing factors); to
-the left, h <= -w. Both tails are geometric. Nothing in it is below the truth.
+the left, h <= -w. Both tails are geometric. Every step is an upper bound.
 
 Every pure eps-DP mechanism obeys the curve of randomized response, ``D_a <= log((e^(a eps) + e^((1-a) eps)) / (1 +
 e^eps)) / (a-1)`` (Bun, Steinke 2016, Proposition 3.3).
@@ -42,13 +42,13 @@ from rankdp.errors import InputError
 ORDERS = (1.5, 2.0, 3.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 
 _SLACK = 1e-10
-_LEAST = 1e-300  # what underflow can hide
+_LEAST = 1e-300  # above what underflow can hide
 _TERMS = 2048  # of a tail that are added one by one
 _BLOCKS = 8192
 _DROP = 60.0  # blocks reach until h has fallen by this much
-_FLAT = 1e-25  # where exp(-w) is 1 to more digits than a float has
+_FLAT = 1e-25  # below, exp(-w) is 1 in a float
 _WEIGHTLESS = 800.0  # exp(-800) is far below _LEAST
-_LARGEST_EXPONENT = 1e9  # above, floats no longer carry h; no bound is given
+_LARGEST_EXPONENT = 1e9  # above, floats are too coarse for h, and no bound is given
 _SIGNIFICANT = 24  # bits of a calibrated scale
 
 
@@ -76,7 +76,7 @@ class PowerTails:
 
         shape = (power + 1) / self.p
         whole = math.exp(gammaln(shape) + (power + 1) * math.log(self.scale) - shape * math.log(self.rate)) / self.p
-        if self.exponent(start) < _FLAT:  # for a large p it underflows, where what lies before ``start`` does not
+        if self.exponent(start) < _FLAT:  # the exponent underflows for a large p; the part before ``start`` does not
             return float(whole - start ** (power + 1) / (power + 1))
         return float(whole * gammaincc(shape, self.exponent(start)))
 
@@ -102,7 +102,7 @@ class PowerTails:
 
     @property
     def variance(self) -> float:
-        """The variance of the law, good to many digits: beyond the first terms the sum is an integral."""
+        """The variance of the law, accurate to many digits: beyond the first terms the sum is an integral."""
         squares = (np.arange(_TERMS) + 1.0) ** 2
         with suppress(OverflowError):
             second = float(squares @ self._terms(1)) + self.integral(_TERMS + 0.5, power=2)
@@ -120,8 +120,8 @@ class PowerTails:
     def _threshold(self, epsilon: float, steps: int) -> int:
         """The smallest integer t with w(t + steps) - w(t) > epsilon; the difference grows with t.
 
-        The search ends where w exceeds 800: beyond, floats cannot tell t from t + steps and all weights together are
-        below what underflow is given. Where w(t + steps) is infinite in a float, t > -steps/2 counts as above.
+        The search ends where w exceeds 800: beyond, floats cannot distinguish t from t + steps, and the sum of all
+        weights is below ``_LEAST``. If w(t + steps) is infinite in a float, t > -steps/2 counts as above.
         """
         low, high = -steps // 2 - 1, 1 + math.ceil(self.scale * math.pow(_WEIGHTLESS / self.rate, 1 / self.p))
         while high - low > 1:
@@ -152,7 +152,7 @@ class PowerTails:
         return float(top + math.log((sums + beyond + before) * (1 + _SLACK) / self.whole[0])) / less * (1 + 1e-12)
 
     def _reach(self, peak: float, order: float, steps: int) -> tuple[int, int]:
-        """How far to the right and to the left of 0 the blocks go."""
+        """How far the blocks extend to the right and to the left of 0."""
 
         def h(t: float) -> float:
             return -order * self.exponent(t) + (order - 1) * self.exponent(t + steps)
@@ -208,7 +208,7 @@ def calibrate(p: Fraction, rate: Fraction, steps: int, epsilon: Fraction, delta:
 
 
 def pure_renyi(epsilon: float, order: float) -> float:
-    """The Rényi curve that every eps-DP mechanism obeys, rounded up: randomized response's."""
+    """The Rényi curve that every eps-DP mechanism obeys, rounded up: the curve of randomized response."""
     inner = math.log1p(math.exp((1 - 2 * order) * epsilon)) - math.log1p(math.exp(-epsilon))
     return rounded_up(epsilon + inner / (order - 1), epsilon, order)
 
@@ -226,6 +226,6 @@ def laplace_renyi(epsilon: float, steps: int, order: float) -> float:
 
 
 def rounded_up(value: float, epsilon: float, order: float) -> float:
-    """A Rényi epsilon with what a logarithm near 1, divided by order - 1, may be off; never above epsilon."""
+    """A Rényi epsilon plus the possible error of a logarithm near 1, divided by order - 1; never above epsilon."""
     least = math.nextafter(epsilon * (1 + 1e-15), math.inf)
     return min(least, max(value, 0.0) * (1 + 1e-12) + 4e-15 / (order - 1) + 1e-15 * epsilon)

@@ -1,1 +1,1 @@
-"""Mechanisms that release what comparisons say of the items."""
+"""Mechanisms that release counts of comparisons."""

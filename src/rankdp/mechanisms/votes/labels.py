@@ -2,11 +2,11 @@
 
 Law: the label is kept with probability e^eps / (1 + e^eps) and swapped with probability f = 1 / (1 + e^eps).
 
-Proof of eps: for either output the two inputs have probabilities 1 - f and f, whose ratio is e^eps exactly. Rows are
-drawn independently, so k labels of one person at eps each are protected together with k eps (composition); for a
-person with at most k rows, eps/k each gives eps. No mechanism for one bit keeps it more often at this promise.
+Proof of eps: for either output the two inputs have probabilities 1 - f and f, whose ratio is exactly e^eps. Rows are
+drawn independently, so k labels of one person at eps each cost k eps together (composition); for a person with at most
+k rows, eps/k each gives eps. No eps-DP mechanism for one bit keeps it more often.
 
-Undoing it: for a loss l of the score difference d = score(chosen) - score(rejected),
+Debiasing: for a loss l of the score difference d = score(chosen) - score(rejected),
 
     ((1 - f) l(d) - f l(-d)) / (1 - 2f)
 
@@ -44,7 +44,7 @@ class SwappedLabels:
 
     @property
     def guarantee(self) -> Guarantee:
-        """Of one label."""
+        """The guarantee for one label."""
         return Guarantee(OUTCOME, self.epsilon)
 
     @property
@@ -53,7 +53,7 @@ class SwappedLabels:
         return math.exp(-float(self.epsilon)) / (1 + math.exp(-float(self.epsilon)))
 
     def exact_law(self, bits: int) -> Weights:
-        """Whole numbers around the weights of "kept" and "swapped", 1 and e^-eps: what ``swapped`` draws from."""
+        """Integer bounds of the weights of "kept" and "swapped", 1 and e^-eps; ``swapped`` draws from them."""
         low, high = exp_bounds(self.epsilon, bits)
         return Weights([1 << bits, low], [1 << bits, high])
 
@@ -62,5 +62,5 @@ class SwappedLabels:
         return CutTable(self.exact_law)
 
     def swapped(self, count: int, bits: Bits) -> Flags:
-        """Which of so many labels are swapped."""
+        """Which of ``count`` labels are swapped."""
         return np.asarray(self._table.sample(count, bits) == 1)

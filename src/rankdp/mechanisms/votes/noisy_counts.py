@@ -1,15 +1,15 @@
 """Whole numbers counted from comparisons, with exact integer noise: wins, pairs, residuals, and degrees.
 
-Wins (Cai, Algorithm 2) rank items by themselves and are sufficient for the Bradley-Terry model once the design is
-public. Where the design is hidden, one of these is released (``inference.boards`` turns it into strengths):
+Wins (Cai, Algorithm 2) rank items by themselves, and are sufficient for the Bradley-Terry model if the design is
+public. If the design is hidden, one of these is released (``inference.boards`` turns it into strengths):
 
-- the *table*: the half-wins of every ordered pair, also 0;
+- the *table*: the half-wins of every ordered pair, zeros included;
 - *differences* D, wins minus losses of every item, and then *residuals* at strengths t0 that are public by then: with
-  U_ij = floor(G min(1, exp(t0_j - t0_i))) for a public grid G, a win of i over j adds 2 U_ij to item i and takes it
-  from item j. An upset counts fully, an expected win by less, so that the mean is near 0 where t0 is right, whoever met
+  U_ij = floor(G min(1, exp(t0_j - t0_i))) for a public grid G, a win of i over j adds 2 U_ij to item i and subtracts
+  it from item j. An upset counts fully, an expected win less, so that the mean is near 0 if t0 is right, whoever met
   whom.
 
-Sensitivities, when k comparisons leave and k come (k = 1, or for voters c, the most that a voter's weights add up to)::
+Sensitivities, when k comparisons are removed and k added (k = 1, or for voters c, the bound on a voter's weights)::
 
     counts                                                              l1     squared l2
     half-wins: a win is 2, a tie 1 for each side                        4k     8 k^2
@@ -20,22 +20,22 @@ Sensitivities, when k comparisons leave and k come (k = 1, or for voters c, the 
     leads: wins of the first of each pair minus wins of the second  2k     4 k^2
 
 Proof. One comparison adds a vector with entries +1 and -1 (or none) to D: l1 norm at most 2, l2 norm at most sqrt(2).
-By the triangle inequality 2k of them move D by at most 4k and 2 sqrt(2) k; k equal votes reversed do. Half-wins: a
-comparison carries 2, so that those that leave and come move at most 4k, and at most 2k in each of two places where they
-are reversed. Those that leave add a non-negative vector of l1 norm 2k and entries of at most k to the degrees, so of
-squared l2 norm at most 2 k^2; so do those that come, and the inner product of two non-negative vectors only brings them
-closer: 4k and 4 k^2. Leads: a comparison adds 1 with a sign to one pair, or nothing, so those that leave and those that
-come have l1 and l2 norms of at most k each; k equal votes that are reversed add up to 2k and (2k)^2. Ordered pairs: a
-comparison adds a non-negative vector of l1 norm 2 (2 in one cell, or 1 in two), so those that leave have l1 norm 2k and
-squared l2 norm at most 4 k^2, and so do those that come: 4k and 8 k^2. Residuals: a win adds 2 U_ij to one item and
-takes it from another, with 0 <= U_ij <= G whatever t0 is, and a tie U_ij - U_ji, of absolute value at most G: l1 norm
-at most 4G and l2 norm at most 2 sqrt(2) G. By the triangle inequality 2k of them move at most 8 G k and 4 sqrt(2) G k;
-k votes between items of equal t0 that are reversed do. Where some rows are not counted, or a voter has fewer than c,
-fewer leave or come and all of this holds. It holds for weights that add up to at most k too: the triangle inequality
-and the largest entries above hold for weighted sums. Weighted counts, and so sensitivities, are in steps.
+By the triangle inequality 2k of them move D by at most 4k and 2 sqrt(2) k; reversing k equal votes attains this.
+Half-wins: a comparison carries 2, so 2k of them move at most 4k; reversing k equal votes moves 2k in each of two
+places. Degrees: the removed comparisons add a non-negative vector of l1 norm 2k with entries of at most k, so of
+squared l2 norm at most 2 k^2; so do the added ones, and the inner product of two non-negative vectors only brings them
+closer: 4k and 4 k^2. Leads: a comparison adds 1 with a sign to one pair, or nothing, so removed and added ones have l1
+and l2 norms of at most k each; reversing k equal votes gives 2k and (2k)^2. Ordered pairs: a comparison adds a
+non-negative vector of l1 norm 2 (2 in one cell, or 1 in two), so the removed ones have l1 norm 2k and squared l2 norm
+at most 4 k^2, and so do the added ones: 4k and 8 k^2. Residuals: a win adds 2 U_ij to one item and subtracts it from
+another, with 0 <= U_ij <= G whatever t0 is, and a tie U_ij - U_ji, of absolute value at most G: l1 norm at most 4G and
+l2 norm at most 2 sqrt(2) G. By the triangle inequality 2k of them move at most 8 G k and 4 sqrt(2) G k; reversing k
+votes between items of equal t0 attains this. If some rows are not counted, or a voter has fewer than c, fewer
+comparisons are removed or added, and all of this holds. It holds for weights that add up to at most k too: the triangle
+inequality and the largest entries above hold for weighted sums. Weighted counts, and so sensitivities, are in steps.
 
 Law, delta = 0: counts + independent discrete Laplace noise of scale S/(s eps), S the l1 sensitivity of the counts for
-the unit of protection and s the share of the budget that is spent on them. Proof of s eps: P(k)/P(k + v) <= exp(abs(v)
+the unit of protection and s their share of the budget. Proof of s eps: P(k)/P(k + v) <= exp(abs(v)
 s eps/S) for each coordinate, and the l1 norms of the shifts add up to at most S.
 
 Law, delta > 0: counts + independent discrete Gaussian noise, s rho-zCDP with s rho = D^2/(2 sigma^2), D the l2
@@ -66,21 +66,21 @@ _LARGEST = 50  # bits of the scale of their noise, which must stay below 56
 
 
 class NoisyCounts(CentralNoise[Protection]):
-    """Releases a vector of counts. A subclass says which, and how far neighbours' vectors can be apart.
+    """Releases a vector of counts. A subclass defines the counts and their sensitivity.
 
-    Where comparisons have weights, counts and noise are in steps (``Protection.steps``).
+    If comparisons have weights, counts and noise are in steps (``Protection.steps``).
 
     Parameters
     ----------
     protection, epsilon, delta, share
-        As for ``CentralNoise``; noise is Laplace noise where delta is 0.
+        As in ``CentralNoise``; with delta 0 the noise is Laplace noise.
     """
 
     each: ClassVar[tuple[int, int]]
-    """The l1 and the squared l2 sensitivity when one comparison leaves and one comes, k = 1."""
+    """The l1 and the squared l2 sensitivity when one comparison is removed and one added, k = 1."""
 
     def counted(self, counts: PairCounts) -> Longs:
-        """The secret vector; refused where the counts and the noise are in different steps."""
+        """The secret vector; refused if the counts and the noise are in different steps."""
         self.protection.check(counts)
         return self._vector(counts)
 
@@ -89,12 +89,12 @@ class NoisyCounts(CentralNoise[Protection]):
 
     @property
     def l1(self) -> int:
-        """How far neighbours' counts can be apart in l1."""
+        """The l1 sensitivity of the counts."""
         return self.each[0] * self.protection.moved
 
     @property
     def l2_squared(self) -> int:
-        """How far in squared l2."""
+        """The squared l2 sensitivity of the counts."""
         return self.each[1] * self.protection.moved**2
 
     @property
@@ -124,7 +124,7 @@ class NoisyCounts(CentralNoise[Protection]):
 
     @property
     def noise_variance(self) -> float:
-        """That variance in the scale in which the counts are shown."""
+        """That variance on the scale in which the counts are published."""
         return self.count_variance
 
     @property
@@ -168,7 +168,7 @@ class NoisyWins(NoisyCounts):
 
 
 class NoisyDifferences(NoisyCounts):
-    """Releases wins minus losses of every item, a tie counting for nothing."""
+    """Releases wins minus losses of every item; ties do not count."""
 
     each = 4, 8
 
@@ -205,7 +205,7 @@ class NoisyResiduals(NoisyCounts):
     strengths
         t0.
     protection, epsilon, delta, share
-        As for ``NoisyCounts``.
+        As in ``NoisyCounts``.
     """
 
     def __init__(
@@ -214,24 +214,26 @@ class NoisyResiduals(NoisyCounts):
         super().__init__(protection, epsilon, delta, share)
         coarse = 8 * protection.moved * protection.steps / (self.epsilon * self.share)
         self.grid = 1 << max(0, min(_FINEST, _LARGEST - math.ceil(coarse).bit_length()))
-        behind = np.minimum(strengths[None, :] - strengths[:, None], 0)
-        self.forth = np.floor(self.grid * np.exp(behind)).astype(np.int64)
+        gaps = np.minimum(strengths[None, :] - strengths[:, None], 0)
+        self.credit = np.floor(self.grid * np.exp(gaps)).astype(np.int64)
         """U."""
 
     @property
     def each(self) -> tuple[int, int]:  # type: ignore[override]
-        """As in the module."""
+        """The sensitivities of residuals (see the module)."""
         return 8 * self.grid, 32 * self.grid**2
 
     @property
     def weights(self) -> Floats:
         """What a win of the row's item over the column's adds to a residual: at most 1/2."""
-        return np.asarray(self.forth / (2 * self.grid))
+        return np.asarray(self.credit / (2 * self.grid))
 
     def _vector(self, counts: PairCounts) -> Longs:
         """Each item's residual, in steps of a 4 G-th."""
         first, second = counts.first, counts.second
-        moved = counts.half_wins_first * self.forth[first, second] - counts.half_wins_second * self.forth[second, first]
+        moved = (
+            counts.half_wins_first * self.credit[first, second] - counts.half_wins_second * self.credit[second, first]
+        )
         total = np.zeros(len(counts.items), np.int64)
         np.add.at(total, first, moved)  # exact; bincount would add up floats
         np.subtract.at(total, second, moved)
@@ -248,18 +250,18 @@ class NoisyResiduals(NoisyCounts):
 
 
 class NoisyDegrees(NoisyCounts):
-    """Releases how many comparisons every item had."""
+    """Releases the number of comparisons of every item."""
 
     each = 4, 4
 
     def _vector(self, counts: PairCounts) -> Longs:
-        """How many comparisons each item had."""
+        """The number of comparisons of each item."""
         won, lost = counts.records()
         return (won + lost) // 2
 
 
 class NoisyLeads(NoisyCounts):
-    """Releases the lead of the first over the second of every pair, a tie counting for nothing; for Copeland's rule."""
+    """Releases the lead of the first over the second item of every pair, without ties; for Copeland's rule."""
 
     each = 2, 4
 

@@ -1,18 +1,18 @@
-"""Covariates of public comparisons: one noisy vector says all that outcomes say of them.
+"""Covariates of public comparisons: one noisy vector contains what outcomes say about covariates.
 
 Comparison r of items i and j has the outcome y in {-1, 0, 1} (1: i won, 0: a tie) and public covariates z, differences
 such as how much longer i's answer was, scaled by public bounds to [-1, 1]. The model is
 
-    log-odds of i's winning = t_i - t_j + b . z.
+    log-odds that i wins = t_i - t_j + b . z.
 
 Only y is secret (``protect="outcome"``). For any public numbers g_r (*instruments*) the equations
 
     sum_r (y_r - tanh(h_r/2)) (e_i - e_j) = 0,   sum_r (y_r - tanh(h_r/2)) g_r = 0,   h_r = t_i - t_j + b . z_r
 
-have the truth as their root in expectation: all that is needed of the outcomes are the differences D (``differences``)
-and V = sum_r y_r g_r. Maximum likelihood takes g = z. But noise is for the *largest* |g|, so where it dominates, g =
-sign(z) is better: it lifts every comparison's say to the bound. Each covariate gets g = clip(z/c) with the c that has
-the least (sum g^2 + v)/(sum g z)^2, v the variance of the noise: a choice by public numbers.
+have the truth as their root in expectation, so only the differences D (``differences``) and V = sum_r y_r g_r are
+needed from the outcomes. Maximum likelihood uses g = z. But the noise is scaled to the *largest* |g|, so where noise
+dominates, g = sign(z) is better: every comparison then has the largest weight. Each covariate gets g = clip(z/c) with
+the c that minimises (sum g^2 + v)/(sum g z)^2, v the variance of the noise: a choice by public numbers.
 
 Law: G V, with G g whole numbers of at most G = 2^20, and cube noise of scale 2G/eps (``cube_noise``). Proof of eps:
 changing one outcome changes y by at most 2 and each coordinate of G V by at most 2G; a row of weight w is w
@@ -31,7 +31,7 @@ from rankdp.privacy.cube_noise import CubeNoise
 from rankdp.types import Floats, Longs
 
 STEPS = 1 << 20
-"""G: the whole number that stands for 1."""
+"""G: the integer that represents 1."""
 _CUTS = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
 
 
@@ -44,9 +44,9 @@ class NoisyCovariates:
     covariates
         z, one row for each comparison, between -1 and 1.
     weights
-        How many equal comparisons each row stands for.
+        How many equal comparisons each row represents.
     epsilon
-        What V costs.
+        The cost of V.
     """
 
     covariates: Floats
@@ -55,16 +55,16 @@ class NoisyCovariates:
 
     @property
     def scale(self) -> Fraction:
-        """Of the cube noise on G V."""
+        """The scale of the cube noise on G V."""
         return 2 * STEPS / self.epsilon
 
     @property
     def cube(self) -> CubeNoise:
-        """That noise."""
+        """The cube noise on G V."""
         return CubeNoise(self.covariates.shape[1], 1 / self.scale)
 
     def check(self) -> None:
-        """Refuse noise that does not fit 52 bits: a fact about public numbers."""
+        """Refuse noise that does not fit 52 bits, which depends on public numbers only."""
         _ = self.cube
 
     @property
@@ -91,7 +91,7 @@ class NoisyCovariates:
         Parameters
         ----------
         instruments
-            What `instruments` returned.
+            The result of `instruments`.
         outcomes
             For each row the sum of its comparisons' outcomes, between minus its weight and its weight.
         bits

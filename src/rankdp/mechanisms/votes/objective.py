@@ -1,4 +1,4 @@
-"""Objective perturbation (Cai, Algorithm 1), calibrated tightly and with the solver's gap closed.
+"""Objective perturbation (Cai, Algorithm 1), with a tight calibration and an inexact solver accounted for.
 
 Ideal mechanism: with L the negative log-likelihood of a link F, w a vector of independent Laplace noise of scale b and
 gamma > 0, release the exact minimiser of
@@ -6,14 +6,14 @@ gamma > 0, release the exact minimiser of
     L(t) + gamma/2 t.t + w . t.
 
 Proof of eps_1. The minimiser t and w determine each other, w = -grad(t), so the density of t is that of w times the
-determinant of the Hessian. Between neighbours k comparisons leave and k come. Each moves the gradient by at most 2
-kappa_1 in l1 (kappa_1 bounds F'/(F(1-F))), 4 kappa_1 k in all; and each that comes adds a matrix of rank one and norm
-at most 2 kappa_2 to a Hessian of at least gamma (kappa_2 bounds (-log F)''), a factor of at most 1 + 2 kappa_2/gamma on
+determinant of the Hessian. Between neighbours k comparisons are removed and k added. Each moves the gradient by at most
+2 kappa_1 in l1 (kappa_1 bounds F'/(F(1-F))), 4 kappa_1 k in total. Each added one adds a matrix of rank one and norm at
+most 2 kappa_2 to a Hessian of at least gamma (kappa_2 bounds (-log F)''), a factor of at most 1 + 2 kappa_2/gamma on
 the determinant. So
 
     eps_1 = 4 kappa_1 k / b + k log(1 + 2 kappa_2/gamma).
 
-*Weights.* Where a voter's comparisons have weights w_i <= 1 that add up to at most c (``data.votes``), the gradient
+*Weights.* If a voter's comparisons have weights w_i <= 1 that add up to at most c (``data.votes``), the gradient
 moves by at most 4 kappa_1 c, and the determinant by a factor of at most prod(1 + 2 kappa_2 w_i/gamma). The logarithm is
 concave: the same sum spread over more and smaller weights makes that product larger, up to exp(2 kappa_2 c/gamma). So
 
@@ -22,23 +22,23 @@ concave: the same sum spread over more and smaller weights makes that product la
 The likelihood of weights W_i in steps of 1/s is fitted as it is, with s times the ridge, the noise and the tolerance:
 that objective is s times the one above and has the same minimiser. s is a power of 2, so nothing is rounded.
 
-``calibration="tight"`` solves this for b; ``"paper"`` takes Proposition 2.1's sufficient b = 8 kappa_1 k/eps_1, gamma
->= 4 kappa_2 k/eps_1.
+``calibration="tight"`` solves this for b; ``"paper"`` uses the sufficient b = 8 kappa_1 k/eps_1, gamma >= 4 kappa_2
+k/eps_1 of Proposition 2.1.
 
-Closing the gap. A computer has neither real-valued noise nor exact minimisers. Let w be the *rounding* of real Laplace
-noise to a grid of step g (drawn exactly, as an integer), and let the solver return a point whose gradient has a proven
-l2 norm of at most T. The objective is gamma-strongly convex, so that point is within D = (T + g sqrt(n)/2)/gamma of the
-ideal minimiser for the unrounded noise. Round it to a public grid of step h: the two differ by at most sqrt(n) D + n h
-in l1. Add discrete Laplace noise of scale (sqrt(n) D + n h)/eps_2 on that grid: given the noise w, the law of the
+Inexact arithmetic. A computer has neither real-valued noise nor exact minimisers. Let w be the *rounding* of real
+Laplace noise to a grid of step g (drawn exactly, as an integer), and let the solver return a point whose gradient has a
+proven l2 norm of at most T. The objective is gamma-strongly convex, so that point is within D = (T + g sqrt(n)/2)/gamma
+of the ideal minimiser for the unrounded noise. Round it to a public grid of step h: the two differ by at most sqrt(n) D
++ n h in l1. Add discrete Laplace noise of scale (sqrt(n) D + n h)/eps_2 on that grid: given the noise w, the law of the
 output is within a factor e^eps_2 of what it would be from the ideal minimiser. Hence the release is eps-DP with eps =
 eps_1 + 2 eps_2. T, g, h and eps_2 depend on public numbers only, and T is so small that the extra noise is at most a
 tenth of the statistical error.
 
-No refusal depends on the data. `proven_fit.fit_within` reaches every T >= 2^-100 for every table of comparisons (its
-module has the proof), so what `check` refuses before anything is drawn or charged is all that is ever refused: numbers
-that are public, or a noisy count of comparisons that the guarantee pays for. Were the solver ever to raise an error
-here, its proof would be wrong and with it the guarantee: that is a bug to report, not a table to change. How long the
-solver takes does depend on the data; time is not part of what is protected.
+No refusal depends on the data. `certified_fit.fit_within` reaches every T >= 2^-100 for every table of comparisons (its
+module has the proof). So everything is refused by `check`, before anything is drawn or charged, and depends on public
+numbers only, or on a noisy count of comparisons that the guarantee pays for. If the solver ever raises an error here,
+its proof is wrong and so is the guarantee: that is a bug to report, not a table to change. The solver's running time
+does depend on the data; time is not protected.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ from rankdp.privacy.bits import Bits
 from rankdp.privacy.exact import Real, positive
 from rankdp.privacy.guarantee import Guarantee
 from rankdp.privacy.noise import bernoulli, bernoulli_exp, discrete_laplace, geometric
+from rankdp.rankers.certified_fit import SMALLEST_NORM, fit_within
 from rankdp.rankers.links import Link
 from rankdp.rankers.links import link as known_link
-from rankdp.rankers.proven_fit import SMALLEST_NORM, fit_within
 from rankdp.types import Floats, Longs
 
 _GAP_SHARE = Fraction(1, 500)  # eps_2 as a share of eps
@@ -66,19 +66,19 @@ _NOISE_STEP = Fraction(1, 1 << 32)  # g, while the noise is below 2^10
 _SCORE_STEP = Fraction(1, 1 << 44)  # h
 _LARGEST_SCORE = 1 << 16  # so that scores and their noise fit 64-bit integers on that grid
 _LARGEST_NOISE = 1 << 54  # in steps of h, the same
-_EXTRA = 0.1  # the scale of the output noise that T is for, as a share of a score's expected error
+_EXTRA = 0.1  # the scale of the output noise that T aims at, as a share of a score's expected error
 _CALIBRATIONS = ("tight", "paper")
 
 
 class ObjectivePerturbation:
-    """Releases Bradley-Terry scores while who was compared with whom is secret too.
+    """Releases Bradley-Terry scores; who was compared with whom is secret too.
 
     Parameters
     ----------
     items
-        How many there are, n.
+        The number of items n.
     comparisons
-        A public idea of how many comparisons there are. It sets the solver's tolerance, not the privacy.
+        A public guess of the number of comparisons. It sets the solver's tolerance, not the privacy.
     protection
         What is protected.
     epsilon
@@ -135,10 +135,10 @@ class ObjectivePerturbation:
 
     @property
     def tolerance(self) -> float:
-        """T, so that the noise that covers it is small beside the expected error sqrt(i + v)/(i + gamma) of a score.
+        """T, chosen so that its noise is small compared to the expected error sqrt(i + v)/(i + gamma) of a score.
 
-        i is the Fisher information of an item and v the variance of the noise in the objective. At most 10^-7 and
-        10^-12 of all that is added up, though: so far the solver gets at no cost.
+        i is the Fisher information of an item and v the variance of the noise in the objective. T is at most 10^-7 plus
+        10^-12 of the sum of all terms, which the solver reaches at no extra cost.
         """
         information = 2 * self.comparisons / self.items * float(self.link.slope(np.zeros(1))[0]) ** 2
         error = math.sqrt(information + self.noise_variance) / (information + float(self.ridge))
@@ -169,7 +169,7 @@ class ObjectivePerturbation:
         return apart / self.gap_epsilon
 
     def check(self) -> None:
-        """Refuse what cannot be released: facts about the public numbers, and not about ``comparisons`` either."""
+        """Refuse what cannot be released, by public numbers other than ``comparisons``."""
         if self._covering(SMALLEST_NORM) > _LARGEST_NOISE:
             raise InputError(
                 f"ridge is too small for epsilon {self.epsilon} and {self.items} items: the noise that covers rounding "
@@ -185,13 +185,13 @@ class ObjectivePerturbation:
         solved = fit_within(
             counts, times * self.tolerance, ridge=times * float(self.ridge), link=self.link, linear=times * noise
         )
-        most = _LARGEST_SCORE / _SCORE_STEP  # clipping brings no two points further apart
+        most = _LARGEST_SCORE / _SCORE_STEP  # clipping never increases a distance
         steps = np.array([round(min(max(score / _SCORE_STEP, -most), most)) for score in solved], dtype=np.int64)
         return np.asarray((steps + discrete_laplace(self.output_scale, self.items, bits)) * float(_SCORE_STEP))
 
 
 def _double_above(value: Fraction) -> Fraction:
-    """The least double of at least this value: what the solver computes with."""
+    """The smallest double of at least this value, for the solver."""
     double = float(value)
     return Fraction(double if double >= value else math.nextafter(double, math.inf))
 
@@ -200,7 +200,7 @@ def rounded_laplace(scale: Fraction, count: int, bits: Bits) -> Longs:
     """Real Laplace noise of this scale rounded to the nearest integer, drawn exactly.
 
     Its absolute value is exponential: below 1/2, rounded to 0, with probability 1 - exp(-1/(2 scale)); else 1 plus the
-    whole part of what is left, again exponential, hence geometric.
+    integer part of the remainder, which is again exponential, so geometric.
     """
     magnitude = np.where(bernoulli_exp(1 / (2 * scale), count, bits), 1 + geometric(1 / scale, count, bits), 0)
     return np.where(bernoulli(Fraction(1, 2), count, bits), magnitude, -magnitude)

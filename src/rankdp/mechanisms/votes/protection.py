@@ -4,15 +4,16 @@ Data sets are neighbours when
 
 - *comparison*: one comparison is replaced by another, of any two items with any outcome (Cai, Section 2);
 - *outcome*: one comparison's outcome is changed; who was compared with whom is public;
-- *voter*: all comparisons of one voter are replaced by any others (none included). They have weights that add up to at
-  most c (``data.votes``), so what is counted moves as if c comparisons left and c came.
+- *voter*: all comparisons of one voter are replaced by any others, or by none. Their weights add up to at most c
+  (``data.votes``), so counts move as if c comparisons were removed and c added.
 
 A table may hold rows that are not counted (``drops``): a self-comparison, an unknown item, a missing outcome that the
 caller chose to leave out. Then a comparison may also be replaced by such a row, or such a row by a comparison. At most
-one comparison leaves and at most one comes, as before, but their number is no longer the same for all neighbours: it is
-secret, and only a noisy count of sensitivity 1 is used. Where outcomes are protected, whether a row is left out may
-depend on its items (the design is public) and must not depend on its outcome.
-How far that moves what is counted, ``noisy_counts`` says.
+one comparison is removed and at most one added, as before, but the number of comparisons differs between neighbours: it
+is secret, and only a noisy count of sensitivity 1 is used. If outcomes are protected, whether a row is left out may
+depend on its items (the design is public) but must not depend on its outcome.
+
+``noisy_counts`` has the resulting sensitivities.
 """
 
 from __future__ import annotations
@@ -29,21 +30,21 @@ PROTECT = ("comparison", "outcome", "voter")
 
 @dataclass(frozen=True, slots=True)
 class Protection:
-    """A unit of protection. ``moved`` is how many comparisons can leave, and how many can come, between neighbours.
+    """A unit of protection. Between neighbours ``moved`` comparisons can be removed, and as many added.
 
-    For voters that is the sum of their weights, c.
+    For voters that is the bound c on the sum of their weights.
     """
 
     unit: str
     moved: int = 1
     drops: bool = False
-    """Whether rows of the table may be left out of the count, so that neighbours may count different numbers."""
+    """Whether rows of the table may be left out, so that neighbours may have different numbers of comparisons."""
     steps: int = 1
-    """In how many steps a comparison is counted, where votes have weights (``data.votes``)."""
+    """How many steps a comparison counts, if votes have weights (``data.votes``)."""
 
     @classmethod
     def of(cls, protect: str, max_per_voter: int | None) -> Protection:
-        """The unit called ``protect``; voters need the number of comparisons that count fully of each."""
+        """The unit called ``protect``; for voters with the number of comparisons of each that count fully."""
         one_of("protect", protect, PROTECT)
         if protect != "voter":
             if max_per_voter is not None:
@@ -59,22 +60,22 @@ class Protection:
             raise InputError(
                 "protecting voters needs ",
                 Setting("max_per_voter"),
-                ", the number of comparisons that count fully of each voter",
+                ", the number of comparisons of each voter that count fully",
             )
         return cls(protect, whole("max_per_voter", max_per_voter, 1), steps=STEPS)
 
     def check(self, counts: PairCounts) -> None:
-        """Refuse counts in other steps than those that the noise is for, which would be too small or too large.
+        """Refuse counts in steps other than the noise's, which would then be too small or too large.
 
         Parameters
         ----------
         counts
-            What noise is to be added to.
+            The counts that noise is added to.
         """
         if counts.steps != self.steps:
             raise InputError(
-                f"the noise is for comparisons that count {self.steps:,} each, and these counts hold {counts.steps:,} "
-                "for each: use Protection.of, and votes.bound(c) for voters"
+                f"counts must have {self.steps:,} steps for each comparison, as the noise does, got {counts.steps:,}: "
+                "use Protection.of, and votes.bound(c) for voters"
             )
 
     @property

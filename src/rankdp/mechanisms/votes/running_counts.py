@@ -1,27 +1,27 @@
-"""Counts that are published again and again while votes arrive, all of it paid for once: noise on a tree.
+"""Counts that are published again and again while votes arrive, for one budget: noise on a tree.
 
 Step t brings whole numbers x_t, the half-wins of items or of ordered pairs among the new votes. After it the total
 x_1 + ... + x_t is wanted. One *node* is released at each step: with a base r and r^v the largest power that divides t,
 
     w_t = x_s + ... + x_t + noise,        s = t - r^v + 1,
 
-and the total is the sum of w_t, w_(t - r^v), ... down to 0: as many nodes as the digits of t in base r add up to. The
-base 2 is the binary mechanism (Dwork, Naor, Pitassi and Rothblum 2010; Chan, Shi and Song 2011), a base above the
-number of steps adds up the steps' own noise.
+and the total is the sum of w_t, w_(t - r^v), ... down to 0: as many nodes as the sum of the digits of t in base r. Base
+2 is the binary mechanism (Dwork, Naor, Pitassi and Rothblum 2010; Chan, Shi and Song 2011); a base above the number of
+steps sums independent noise of all steps.
 
 Law: every node has the noise of ``noisy_counts`` at the share 1/h of the budget, h the number of digits of the last
 step.
 
 Proof. A node has a level v, from 0 to h - 1, and nodes of one level hold disjoint steps. Two streams are neighbours
-when k comparisons leave and k come, wherever they stand in the stream. At one level the l1 norms of what leaves and of
-what comes add up to at most the sensitivity S for one table, since S is a sum over single comparisons (half-wins: 2 for
-each of 2k); and node by node, a_i leaving and b_i coming move the squared l2 norm by at most 4 a_i^2 + 4 b_i^2, which
-adds up to at most 8 k^2, that of one table. So the nodes of one level together cost what one release of the counts
-costs, eps/h or rho/h, and h levels cost eps or rho. The votes may be chosen after seeing earlier nodes: given those,
-the noise of a node is fresh, so the log-ratios of the conditional laws add up along every path, to no more than the
-same sum.
+when k comparisons are removed and k added, anywhere in the stream. At one level the l1 norms of removed and added
+comparisons add up to at most the sensitivity S for one table, because S is a sum over single comparisons (half-wins: 2
+for each of 2k). If a_i are removed from node i and b_i added, they move its squared l2 norm by at most 4 a_i^2 +
+4 b_i^2, which adds up to at most 8 k^2 over the nodes, as for one table. So the nodes of one level together cost as
+much as one release of the counts, eps/h or rho/h, and h levels cost eps or rho. The votes may be chosen after seeing
+earlier nodes: given those, the noise of a node is fresh, so the log-ratios of the conditional laws add up along every
+path, to at most the same sum.
 
-The base is the one of least mean variance of a total over all steps, h^2 (Laplace) or h (Gaussian) times the digit sum:
+The base minimises the mean variance of a total over all steps, h^2 (Laplace) or h (Gaussian) times the digit sum:
 public numbers. For 52 steps that is base 8 (two levels) for Laplace noise and base 4 (three) for Gaussian noise; the
 binary mechanism has 3.9 and 1.3 times their variance.
 """
@@ -42,12 +42,12 @@ from rankdp.privacy.guarantee import Guarantee
 from rankdp.types import Longs
 
 MOST_STEPS = 1000
-"""So that a total of tables with 2^53 half-wins each stays in 64 bits."""
+"""A total of this many tables with 2^53 half-wins each fits 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunningCounts:
-    """How the totals of a stream are released; all of it is public.
+    """The mechanism for the totals of a stream; all of it is public.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class RunningCounts:
     epsilon, delta
         For the whole stream.
     steps
-        How many steps the stream has at most.
+        The largest number of steps of the stream.
     base
         r.
     """
@@ -69,32 +69,32 @@ class RunningCounts:
 
     @classmethod
     def of(cls, protection: Protection, epsilon: Real, delta: Fraction, steps: int) -> RunningCounts:
-        """With the base of least mean variance. Parameters as for the class."""
+        """With the base of smallest mean variance. Parameters as for the class."""
         most = whole("boards", steps, 1, MOST_STEPS)
         made = (cls(protection, positive(epsilon), delta, most, base) for base in range(2, most + 2))
         return min(made, key=lambda one: one.mean_variance)
 
     @property
     def levels(self) -> int:
-        """h: in how many nodes a step can be."""
+        """h: the number of levels, and of nodes that can contain a step."""
         return len(self._digits(self.steps))
 
     @property
     def counts(self) -> NoisyCounts:
-        """The noise of a node: on wins where the design is public, else on the table of ordered pairs."""
+        """The noise of a node: on wins if the design is public, else on the table of ordered pairs."""
         kind = NoisyWins if self.protection.design_public else NoisyTable
         return kind(self.protection, self.epsilon, self.delta, Fraction(1, self.levels))
 
     @property
     def guarantee(self) -> Guarantee:
-        """Of all nodes together."""
+        """The guarantee for all nodes together."""
         whole_budget = self.counts.rho
         rho = None if whole_budget is None else float(np.nextafter(float(whole_budget), np.inf))
         return Guarantee(self.protection.protects, self.epsilon, self.delta, local=False, rho=rho)
 
     @property
     def mean_variance(self) -> float:
-        """Of a total, over all steps, in units of one release with all of the budget."""
+        """The variance of a total, averaged over all steps, relative to one release with all of the budget."""
         sums = sum(sum(self._digits(step)) for step in range(1, self.steps + 1))
         return float(self.levels ** (1 if self.delta else 2) * sums / self.steps)
 
@@ -111,16 +111,16 @@ class RunningCounts:
         return found
 
     def step(self, number: int, added: Longs, open_sums: Longs, bits: Bits) -> tuple[Longs, Longs]:
-        """The node of a step, and the secret sums that are open after it.
+        """The node of a step, and the secret sums that stay open after it.
 
         Parameters
         ----------
         number
-            Of the step, from 1 on.
+            The number of the step, from 1 on.
         added
             x_t.
         open_sums
-            A row for each level: the sum of the steps since the last one that r^level divides; zeros at first.
+            One row per level: the sum of the steps since the last one that r^level divides; zeros at first.
         bits
             Where the noise comes from.
         """
@@ -131,7 +131,7 @@ class RunningCounts:
         return node, open_sums
 
     def _digits(self, step: int) -> list[int]:
-        """Of a number in the base, the last one first."""
+        """The digits of a number in the base, the last one first."""
         digits = []
         while step:
             step, digit = divmod(step, self.base)

@@ -11,11 +11,11 @@ import pytest
 
 from rankdp.data.counts import PairCounts
 from rankdp.errors import InputError, Unsupported
-from rankdp.rankers import fixed_point, proven_fit
+from rankdp.rankers import certified_fit, fixed_point
 from rankdp.rankers.bradley_terry import Fit
+from rankdp.rankers.certified_fit import fit_within
 from rankdp.rankers.fixed_point import ERROR, ONE
 from rankdp.rankers.links import LINKS, LOGISTIC
-from rankdp.rankers.proven_fit import fit_within
 
 links = pytest.mark.parametrize("name", LINKS)
 
@@ -96,7 +96,7 @@ def test_the_norm_is_met_by_the_exact_gradient(name, target):
 def test_every_start_leads_there(name, start, monkeypatch):
     """As if double precision had failed altogether."""
     useless = Fit(np.array(start), math.nan, math.nan, 200, False)
-    monkeypatch.setattr(proven_fit, "newton", lambda *_: useless)
+    monkeypatch.setattr(certified_fit, "newton", lambda *_: useless)
     counts = PairCounts.from_pairs([0, 0, 1], [1, 2, 2], [2**40, 2**41, 3], [2**40, 0, 2**30], items=4)
     linear = np.array([3.0, -700.0, 2.0, 5.0])
     theta = fit_within(counts, 1e-9, ridge=0.01, link=LINKS[name], linear=linear)
@@ -105,7 +105,7 @@ def test_every_start_leads_there(name, start, monkeypatch):
 
 def test_a_useless_newton_step_is_replaced_by_a_careful_one(monkeypatch):
     """The proof that the method ends does not lean on the linear solver."""
-    monkeypatch.setattr(proven_fit.Solver, "solve", lambda self, gradient, aim: np.full(len(gradient), math.nan))
+    monkeypatch.setattr(certified_fit.Solver, "solve", lambda self, gradient, aim: np.full(len(gradient), math.nan))
     counts = PairCounts.from_pairs([0, 0, 1], [1, 2, 2], [8, 9, 3], [7, 5, 6], items=3)
     linear = np.array([0.5, -0.25, 1.0])
     theta = fit_within(counts, 1e-18, ridge=1.0, link=LOGISTIC, linear=linear)
