@@ -1,7 +1,7 @@
-"""What 5,000 privatized sushi rankings say together, by mechanism and epsilon: win rates counted and debiased.
+"""Win rates of 5,000 privatized sushi rankings, by mechanism and epsilon: counted and debiased.
 
-Reads sushi3a_rankings.csv from RANKDP_DATA/sushi (docs/formats.md says where to get it); without it the built-in town
-poll stands in. Draws with a seed: a rehearsal, since the truth is needed to measure an error.
+Reads sushi3a_rankings.csv from RANKDP_DATA/sushi (docs/formats.md says where to get it); without it, the built-in town
+poll is used. The draws have a seed: a rehearsal, because measuring an error needs the truth.
 
     python examples/sushi_aggregate.py figure.png
 """

@@ -219,8 +219,8 @@ def _scores(found: FileSummary, asked: dict[str, str] | None) -> None:
     far = [name for name, alone in zip(found.items, away.tolist(), strict=True) if alone]
     if far:
         found.odd.append(f"Far from all others: {_listed(far)}.")
-    if len(set(table.scores.tolist())) < len(table.scores):
-        found.odd.append(f"{len(table.scores) - len(set(table.scores.tolist())):,} scores are tied with another.")
+    if tied := sum(times for times in Counter(table.scores.tolist()).values() if times > 1):
+        found.odd.append(f"{tied:,} scores are tied with another.")
 
 
 def _listed(words: Sequence[str]) -> str:

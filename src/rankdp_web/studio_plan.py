@@ -18,6 +18,7 @@ from rankdp.errors import InputError
 from rankdp.mechanisms.registry import mechanism
 from rankdp.planning.plan import Plan, plan, short
 from rankdp.planning.plan_report import smooth
+from rankdp.privacy import guarantee
 from rankdp.report.plots import COLOURS
 from rankdp.types import Floats
 from rankdp_web.studio_draft import Draft
@@ -219,7 +220,5 @@ def rounded_up(epsilon: float) -> str:
 
 
 def certainty(epsilon: float) -> str:
-    """How sure a snooper who was 50:50 can become, as a sentence."""
-    sure = 1 / (1 + math.exp(-epsilon))
-    most = "can become all but certain" if sure > 0.999 else f"is at most {sure:.1%} sure"
-    return f"A snooper who was 50:50 {most}."
+    """How sure a snooper who was 50:50 can become, as a sentence; ``studio.js`` computes the same."""
+    return f"A snooper who was 50:50 {guarantee.certainty(epsilon)}."

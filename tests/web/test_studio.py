@@ -460,7 +460,7 @@ def test_partial_rankings_are_planned_and_promised_for_their_length(desk, client
 
 
 def test_certainty():
-    assert certainty(1) == "A snooper who was 50:50 is at most 73.1% sure."
+    assert certainty(1) == "A snooper who was 50:50 can become at most 73.2% sure."
     assert certainty(20) == "A snooper who was 50:50 can become all but certain."
     assert [rounded_up(value) for value in (0.35111, 1.0, 12.341, 0.02)] == ["0.352", "1", "12.4", "0.02"]
 

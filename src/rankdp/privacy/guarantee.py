@@ -184,11 +184,7 @@ class Guarantee:
         if is_voter(self.protects):
             sentences.append("A person who votes under several names is protected less.")
         if self.protects == BALLOT:
-            sentences.append(
-                "What is on a ballot is protected; how many ballots there are, and so that a person voted at all, "
-                "is NOT."
-            )
-        if self.protects == BALLOT:
+            sentences.append("How many ballots there are, and so that a person voted at all, is NOT protected.")
             sentences.append("A person who casts several ballots is protected less.")
         if self.listed_items_public:
             sentences.append("Which items a person listed, and how many, is NOT protected: only their order is.")

@@ -17,10 +17,18 @@ function shown(value, share) {
   return value >= 0.9995 ? "above 99.9%" : `${(100 * value).toFixed(1)}%`;
 }
 
+const LARGEST = 14; // above it someone can become all but certain
+
+// As certainty() in rankdp/privacy/guarantee.py: rounded up, so that it is never less than the truth.
+function certainty(epsilon) {
+  const doubt = (100 / (1 + Math.exp(epsilon))) * (1 - 1e-12);
+  const digits = Math.max(1, 1 - Math.floor(Math.log10(doubt)));
+  const sure = 100 - Math.floor(doubt * 10 ** digits) / 10 ** digits;
+  return epsilon > LARGEST ? "can become all but certain" : `can become at most ${sure.toFixed(digits)}% sure`;
+}
+
 function follow(epsilon) {
-  const sure = 1 / (1 + Math.exp(-epsilon));
-  const most = sure > 0.999 ? "can become all but certain" : `is at most ${(100 * sure).toFixed(1)}% sure`;
-  part("meaning").textContent = `A snooper who was 50:50 ${most}.`;
+  part("meaning").textContent = `A snooper who was 50:50 ${certainty(epsilon)}.`;
   for (const cell of document.querySelectorAll("[data-curve]")) {
     cell.textContent = shown(read(known.curves[cell.dataset.curve], epsilon, known), known.share);
   }
