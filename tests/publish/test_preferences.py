@@ -251,11 +251,19 @@ def test_the_command(tmp_path):
         (pairs(2).set_column(1, "chosen", pa.array(["x", None])), {"epsilon": 1}, "row 2: 'chosen' must not be"),
         (pairs(), {"epsilon": 1, "max_per_voter": 1, "voter_column": "chosen"}, "'chosen' belongs to the pairs"),
         (pairs(), {"epsilon": 1, "labels": ("a", "A")}, "labels must be two different values"),
+        (pairs(2, Chosen=["x", "y"]), {"epsilon": 1}, "'chosen' and 'Chosen' are both called chosen; rename"),
+        (pairs(2, rater=["x", "y"], Rater=["y", "x"]), {"epsilon": 1}, "'rater' and 'Rater' are both called rater"),
     ],
 )
 def test_what_is_refused(table, options, words):
     with pytest.raises(InputError, match=words):
         rankdp.privatize_preferences(table, **options)
+
+
+def test_a_named_column_of_raters_is_not_ambiguous():
+    table = pairs(2, rater=["x", "y"], Rater=["y", "x"])
+    release = rankdp.privatize_preferences(table, 1, max_per_voter=1, voter_column="Rater", seed=1)
+    assert release.value.column_names == ["prompt", "chosen", "rejected", "Rater"]
 
 
 # -- learning --------------------------------------------------------------------------------------------------------

@@ -208,7 +208,8 @@ def _read(
     table = open_table(source)
     if isinstance(table, EngineTable):
         raise Unsupported(f"{table.what}: preferences are read from files and frames; collect the table first")
-    names, folded = list(table.kinds), {name.strip().lower(): name for name in table.kinds}
+    names = list(table.kinds)
+    folded = _known_columns(names, table.what, () if voter_column else _VOTERS)
     sides = next(((folded[a], folded[b]) for a, b in _PAIRS if a in folded and b in folded), None)
     label = None
     if sides is None:
@@ -255,6 +256,17 @@ def _read(
     left_out = tuple(name for name in names if name not in wanted)
     chosen = whole_table.take(pa.array(kept)) if len(kept) < len(whole_table) else whole_table
     return _Preferences(chosen, sides, label, values, left_out, len(whole_table) - len(kept))
+
+
+def _known_columns(names: Sequence[str], what: str, voters: Sequence[str]) -> dict[str, str]:
+    """The columns by their usual names in small letters; two columns of one name are refused."""
+    usual = {name for known in (*_PAIRS, *_SIDES, _PROMPTS, _LABELS, voters) for name in known}
+    found: dict[str, str] = {}
+    for name in names:
+        folded = name.strip().lower()
+        if folded in usual and found.setdefault(folded, name) != name:
+            raise InputError(f"{what}: {found[folded]!r} and {name!r} are both called {folded}; rename one of them")
+    return found
 
 
 def _plain(batch: Any, what: str) -> Any:
