@@ -17,8 +17,8 @@ import numpy as np
 from rankdp.data.ballot_parts import Part, cleaned, orders_of_ranks, refuse_repeated, with_words
 from rankdp.data.cells import SPACES, Coded, Known, Where, encode, in_a_sentence, numbers, understand
 from rankdp.data.cleaning import SKIPPED, Cleaner
-from rankdp.data.columns import Columns, check_names, first_known, recognise
-from rankdp.data.frames import cell_rank, ranks_of, refuse_nested
+from rankdp.data.columns import Columns, check_names, first_known, recognise, refuse_nested
+from rankdp.data.frames import cell_rank, ranks_of
 from rankdp.data.queries import ROW, Asked, asked, place
 from rankdp.data.rankings import Rankings
 from rankdp.data.tables import Table, check_rows
@@ -66,7 +66,7 @@ def table_ballots(held: Table, listed: tuple[str, ...] | None, said: BallotColum
     names = list(held.kinds)
     check_names(names, held.what, voter_column=said.voter_column, weight_column=said.weight_column)
     columns = dict(said.columns or {})
-    usual = first_known(names, WEIGHT_NAMES, {said.voter_column, *columns.values()})
+    usual = first_known([name for name in names if name not in (said.voter_column, *columns.values())], WEIGHT_NAMES)
     weight = said.weight_column or columns.pop("weight", None) or usual
     meant = recognise(
         [name for name in names if name != weight], held.what, said.voter_column, columns=columns, layout=said.layout
@@ -170,7 +170,7 @@ def _refuse_pile(
 
 def _names_people(voter: str | None, asked: str | None) -> bool:
     """Whether a column names voters, each with one ballot, and not rows (``id``), which may stand for many."""
-    return voter is not None and (voter == asked or first_known([voter], ROWS_NOT_PEOPLE, set()) is None)
+    return voter is not None and (voter == asked or first_known([voter], ROWS_NOT_PEOPLE) is None)
 
 
 def _several(at: str, weight: float) -> InputError:
@@ -231,8 +231,8 @@ def _voters_alike(
         texts, known = _listed_names(pairs[item], known, where, cleaner)
         values, meant = _ranks_said(pairs[rank], columns.ratings, where)
         packed = _Packed(len(texts), len(values))
-        spread = rows.join(ballots.beside(meant), left_on=rank, right_on="rd_said", how="left")
-        spread = spread.join(ballots.beside(packed.table(texts)), left_on=item, right_on="rd_name", how="left")
+        spread = rows.join(ballots.moved(meant), left_on=rank, right_on="rd_said", how="left")
+        spread = spread.join(ballots.moved(packed.table(texts)), left_on=item, right_on="rd_name", how="left")
         digit = nw.col("rd_code") * nw.col("rd_times")
         cells = {f"rd_part{at}": nw.when(nw.col("rd_part") == at).then(digit) for at in range(packed.parts)}
         facts = {"rd_rows": nw.len(), "rd_items": nw.col(item).n_unique()}

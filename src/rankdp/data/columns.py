@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from rankdp.checks import one_of
+from rankdp.data.cells import Kind
 from rankdp.errors import InputError, Setting
 
 _WHO = ("respondent", "person", "participant", "subject", "judge", "rater", "annotator", "worker")
@@ -147,7 +148,7 @@ def recognise(
     shown = {column: name for name, column in real.items()}
     taken = {shown.get(column or "") for column in (voter_column, epsilon_column, offset_column)}
     free = [name for name in real if name not in taken]
-    voter = voter_column if voter_column is not None else real.get(first_known(free, VOTER_NAMES, set()) or "")
+    voter = voter_column if voter_column is not None else real.get(first_known(free, VOTER_NAMES) or "")
     free = [name for name in free if real[name] != voter]
     found = _all_items(free, what) if layout == "ranks" else None
     found = found or _wide_columns(free, what) or _ranked_columns(free) or _long_columns(free, what, voter, names)
@@ -175,7 +176,7 @@ def recognise_scores(
     check_names(names, what)
     chosen = []
     for role, asked, known in (("item", item_column, SCORED_NAMES), ("score", score_column, SCORE_NAMES)):
-        column = asked if asked is not None else first_known(names, known, set())
+        column = asked if asked is not None else first_known(names, known)
         if column is None or column not in names:
             hint = f"is {asked!r}" if asked is not None else f"must be given (or be called {', '.join(known[:3])})"
             raise InputError(
@@ -196,6 +197,13 @@ def check_names(names: Sequence[str], what: str, **asked: str | None) -> None:
     for option, column in asked.items():
         if column is not None and column not in names:
             raise InputError(f"{what}: ", Setting(option), f" is {column!r}, but the columns are {listed_names(names)}")
+
+
+def refuse_nested(what: str, kinds: Mapping[str, Kind], used: Sequence[str], *more: Kind) -> None:
+    """Refuse columns that hold lists or structures, or `more`."""
+    for name in used:
+        if kinds[name] in ("nested", *more):
+            raise InputError(f"{what}: the column {name!r} must hold texts or numbers")
 
 
 def rank_of(text: str) -> int | None:
@@ -279,11 +287,11 @@ def _all_items(names: Sequence[str], what: str) -> Columns:
 
 
 def _long_columns(free: Sequence[str], what: str, voter: str | None, names: Sequence[str]) -> Columns:
-    item = first_known(free, ITEM_NAMES, set())
-    rank = first_known(free, RANK_NAMES, set())
+    item = first_known(free, ITEM_NAMES)
+    rank = first_known(free, RANK_NAMES)
     if item is not None and rank is not None and voter is not None:
         return Columns("long", voter, (item, rank), None, ())
-    rating = first_known(free, RATING_NAMES, set())
+    rating = first_known(free, RATING_NAMES)
     if item is not None and rating is not None and voter is not None:
         return Columns("long", voter, (item, rating), None, (), ratings=True)
     if vote_style(names):
@@ -298,19 +306,19 @@ def _long_columns(free: Sequence[str], what: str, voter: str | None, names: Sequ
     )
 
 
-def vote_style(names: Sequence[str], taken: set[str | None] | None = None) -> tuple[str, list[str]] | None:
+def vote_style(names: Sequence[str]) -> tuple[str, list[str]] | None:
     """What the columns of a comparison say and which they are; None if there is no comparison."""
     for style, ways in VOTES.items():
         for way in ways:
-            matched = [first_known(names, (column,), taken or set()) for column in way]
+            matched = [first_known(names, (column,)) for column in way]
             if all(matched):
                 return style, [name for name in matched if name is not None]
     return None
 
 
-def first_known(names: Sequence[str], known: Sequence[str], taken: set[str | None]) -> str | None:
+def first_known(names: Sequence[str], known: Sequence[str]) -> str | None:
     """The column whose name comes first in the list of known names, whatever its case."""
-    present = {re.sub(r"[ .-]", "_", name.strip().lower()): name for name in reversed(names) if name not in taken}
+    present = {re.sub(r"[ .-]", "_", name.strip().lower()): name for name in reversed(names)}
     return next((present[name] for name in known if name in present), None)
 
 

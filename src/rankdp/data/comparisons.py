@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from rankdp.checks import one_of, whole
 from rankdp.data.cells import check_item, check_items, folded, natural
-from rankdp.data.columns import check_names, listed_names
+from rankdp.data.columns import check_names, listed_names, refuse_nested
 from rankdp.data.counts import STEPS, PairCounts
 from rankdp.data.covariates import Covariate, VoteRows
 from rankdp.data.tables import Table, listed_items, open_table
@@ -72,7 +72,6 @@ class Comparisons(VoteRules):
         Whether the list of items was taken from the votes, which makes public which items occur.
     """
 
-    table: Table
     items_from_data: bool
 
     @classmethod
@@ -277,8 +276,7 @@ class Comparisons(VoteRules):
         columns = self.columns
         if column in (*columns.told, columns.voter, columns.weight):
             raise InputError(f"{self.table.what}: ", Setting("by"), f" is {column!r}, which is used for something else")
-        if self.table.kinds[column] in ("other", "nested"):
-            raise InputError(f"{self.table.what}: the column {column!r} must hold texts or numbers")
+        refuse_nested(self.table.what, self.table.kinds, [column], "other")
 
     def requiring_outcomes(self) -> Self:
         """The same votes, with a missing outcome refused whatever `on_problem` says."""
@@ -286,7 +284,7 @@ class Comparisons(VoteRules):
 
     def count(self) -> PairCounts:
         """Half-wins of every pair that was compared, times `steps`."""
-        return count(self.table, self, [self.per_voter])[0][0]
+        return count(self, [self.per_voter])[0][0]
 
     def count_for(self, bounds: Sequence[int]) -> dict[int, PairCounts]:
         """What `bound(c).count()` gives for each of several bounds c, counted in one go.
@@ -296,12 +294,11 @@ class Comparisons(VoteRules):
         bounds
             The bounds.
         """
-        bounded = self.bound(max(bounds))
-        return dict(zip(bounds, count(self.table, bounded, bounds)[0], strict=True))
+        return dict(zip(bounds, count(self.bound(max(bounds)), bounds)[0], strict=True))
 
     def voter_loads(self) -> dict[str, int]:
         """How many comparisons each voter has; secret."""
-        return voter_loads(self.table, self.bound(1))
+        return voter_loads(self.bound(1))
 
     def count_within(self, left: Mapping[str, int]) -> PairCounts:
         """Half-wins in steps, where each voter counts for at most so many steps.
@@ -311,11 +308,11 @@ class Comparisons(VoteRules):
         left
             By voter; those that it does not name count for nothing.
         """
-        return count(self.table, self.bound(1), [1], left)[0][0]
+        return count(self.bound(1), [1], left)[0][0]
 
     def load_counts(self) -> Longs:
         """How many voters have 1 comparison, 2 to 3, 4 to 7, …, 1,024 or more. Computed from the secret votes."""
-        return load_counts(self.table, self.bound(1))
+        return load_counts(self.bound(1))
 
     def rows(self, covariates: Sequence[Covariate]) -> VoteRows:
         """The comparisons one by one, with their covariates.
@@ -323,13 +320,13 @@ class Comparisons(VoteRules):
         Parameters
         ----------
         covariates
-            What is read beside the comparison.
+            What is read with each comparison.
         """
-        return vote_rows(self.table, self, covariates)
+        return vote_rows(self, covariates)
 
     def diagnostics(self) -> Diagnostics:
         """Rows used and dropped, by reason. Computed from the secret votes and NOT for publication."""
-        return count(self.table, self, [self.per_voter])[1]
+        return count(self, [self.per_voter])[1]
 
     def __repr__(self) -> str:
         bounded = "" if self.per_voter is None else f", at most {self.per_voter} per voter"

@@ -39,6 +39,7 @@ from rankdp.checks import one_of, whole
 from rankdp.data.adapters import counted_profile
 from rankdp.data.atomic import NewFile, known_ending
 from rankdp.data.cells import Batch, Known, WhereIn, in_a_sentence, row_number
+from rankdp.data.columns import refuse_nested
 from rankdp.data.formats.csv import CsvSink
 from rankdp.data.formats.parquet import ParquetSink
 from rankdp.data.formats.preflib import PreflibSink, open_preflib, repeated
@@ -49,7 +50,6 @@ from rankdp.data.frames import (
     Reading,
     arrow_batch,
     long_rankings,
-    refuse_nested,
     row_batches,
     to_arrow,
 )

@@ -21,7 +21,6 @@ from rankdp.data.cells import (
     MISSING,
     Batch,
     Coded,
-    Kind,
     Known,
     Where,
     WhereIn,
@@ -116,13 +115,6 @@ class RankingsReader:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def refuse_nested(what: str, kinds: Mapping[str, Kind], used: Sequence[str], *more: Kind) -> None:
-    """Refuse columns that hold lists or structures, or `more`."""
-    for name in used:
-        if kinds[name] in ("nested", *more):
-            raise InputError(f"{what}: the column {name!r} must hold texts or numbers")
 
 
 def row_batches(

@@ -33,16 +33,9 @@ _EDGE = "[" + "".join(f"\\x{{{ord(space):x}}}" for space in SPACES) + "]"
 
 
 def cell_text(name: str, kind: Kind, whole: bool) -> Any:
-    """What a cell says, an expression: no spaces around it, whole numbers without a point, nothing for a NaN.
+    """What a cell says: no spaces around it, whole numbers without a point, nothing for a NaN.
 
-    Parameters
-    ----------
-    name
-        The column.
-    kind
-        What it holds.
-    whole
-        Whether all rows are at hand. An engine looks for a space at an edge before it trims, since that takes longer.
+    Unless the whole column is at hand, the engine looks for a space at an edge before it trims, which takes longer.
     """
     import narwhals as nw
 
@@ -139,27 +132,17 @@ def _plain(column: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Columns of a table as trimmed texts, to be asked by expressions of Narwhals.
-
-    Parameters
-    ----------
-    what
-        The table, for messages.
-    frame
-        The columns, lazily or of few rows at once; in files and frames with a column ``ROW``.
-    has_rows
-        Whether there is that column.
-    beside
-        Moves a small Arrow table to the same engine, for a join.
-    problem
-        What the reader refused while an expression ran.
-    """
+    """Columns of a table as trimmed texts, for expressions of Narwhals."""
 
     what: str
     frame: Any
+    """The columns, lazily or of few rows at once; in files and frames with a column ``ROW``."""
     has_rows: bool
-    beside: Callable[[Any], Any]
+    """Whether there is that column."""
+    moved: Callable[[Any], Any]
+    """Moves a small Arrow table to the same engine, for a join."""
     problem: Callable[[], Exception | None] = lambda: None
+    """What the reader refused while an expression ran."""
 
     def run(self, expression: Any) -> Any:
         """The result as an Arrow table; whatever an engine raises becomes one sentence."""
@@ -197,20 +180,12 @@ def place(table: Table, row: int | None) -> str:
 
 @contextmanager
 def asked(table: Table, columns: Sequence[str]) -> Iterator[Asked]:
-    """Open columns of a table for expressions.
-
-    Parameters
-    ----------
-    table
-        The table.
-    columns
-        The columns; they must hold texts or numbers.
-    """
+    """Open columns of a table, which must hold texts or numbers, for expressions."""
     import narwhals as nw
 
     if isinstance(table, EngineTable):
         texts = [cell_text(name, table.kinds[name], whole=False).alias(name) for name in dict.fromkeys(columns)]
-        yield Asked(table.what, table.frame.select(*texts), False, lambda small: _beside(table.frame, small))
+        yield Asked(table.what, table.frame.select(*texts), False, lambda small: _moved(table.frame, small))
         return
     stream = _Stream(table, columns)
     if (few := stream.few()) is not None:
@@ -219,14 +194,14 @@ def asked(table: Table, columns: Sequence[str]) -> Iterator[Asked]:
         return
     with _duckdb(os.getpid()).cursor() as connection:
 
-        def beside(small: Any) -> Any:
+        def moved(small: Any) -> Any:
             return nw.from_native(connection.from_arrow(small))
 
-        yield Asked(table.what, beside(stream), True, beside, lambda: stream.problem)
+        yield Asked(table.what, moved(stream), True, moved, lambda: stream.problem)
 
 
-def _beside(frame: Any, small: Any) -> Any:
-    """A small Arrow table where a lazy frame is."""
+def _moved(frame: Any, small: Any) -> Any:
+    """A small Arrow table, moved to where a lazy frame is."""
     import narwhals as nw
 
     native = frame.to_native()

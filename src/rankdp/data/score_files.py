@@ -20,9 +20,8 @@ import numpy as np
 
 from rankdp.data.atomic import known_ending
 from rankdp.data.cells import Where
-from rankdp.data.columns import recognise_scores
+from rankdp.data.columns import recognise_scores, refuse_nested
 from rankdp.data.formats.texts import codec
-from rankdp.data.frames import refuse_nested
 from rankdp.data.tables import Frame, Held, a_file, find_files
 from rankdp.errors import InputError
 from rankdp.types import Floats

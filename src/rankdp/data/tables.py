@@ -167,7 +167,7 @@ def listed_items(items: Iterable[Any] | str | os.PathLike[str]) -> Iterable[Any]
         if bare_suffix(path) not in _TABLES:
             return [name for _, line in lines_of(path, whole(path)) if (name := line.strip())]
         table = find_files(path)
-        column = first_known(list(table.kinds), ITEM_NAMES, set())
+        column = first_known(list(table.kinds), ITEM_NAMES)
         if column is None:
             listed = listed_names(list(table.kinds))
             raise InputError(f"{path}: a list of items needs the column item; the columns are {listed}")

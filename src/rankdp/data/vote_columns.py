@@ -7,14 +7,13 @@ Five ways to write a comparison are recognised by their columns (`rankdp.data.co
     item_1, item_2, outcome      1: item_1 won, 0: item_2 won, 0.5: a tie, blank: missing; also player1, player2, score
     model_a, model_b, winner     winner is model_a, model_b, tie or both_bad, or the winner's name
     model_a, model_b, winner_model_a, winner_model_b, winner_tie     one of the three is 1, the others are 0
-
-`votes` counts by these rules.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import Any, Literal
 
 from rankdp.data.cells import MISSING, Kind
@@ -25,32 +24,36 @@ from rankdp.data.columns import (
     first_known,
     listed_names,
     recognise,
+    refuse_nested,
     renamed,
     vote_style,
 )
+from rankdp.data.tables import Table
 from rankdp.errors import InputError, Setting
 
 FIRST, SECOND, TIE, NO_OUTCOME, STRANGE_OUTCOME, LEFT_OUT = range(6)
 """What an outcome cell means; `LEFT_OUT` is a both_bad that the caller chose to drop."""
 
-PROBLEMS = (
-    "",
-    "unknown outcome",
-    "bad weight",
-    "missing voter",
-    "missing item",
-    "unknown item",
-    "missing outcome",
-    "self-comparison",
-    "both bad",
-    "another category",
-)
-"""What can be wrong with a row, by number; a row has the first that applies. The last two are choices, not mistakes."""
-ALWAYS_REFUSED = (1, 2)
-MISSING_OUTCOME = 6
-BOTH_BAD = 8
-ELSEWHERE = 9
 
+class Problem(IntEnum):
+    """What can be wrong with a row. The last two are choices, not mistakes."""
+
+    NONE = 0
+    UNKNOWN_OUTCOME = 1
+    BAD_WEIGHT = 2
+    MISSING_VOTER = 3
+    MISSING_ITEM = 4
+    UNKNOWN_ITEM = 5
+    MISSING_OUTCOME = 6
+    SELF_COMPARISON = 7
+    BOTH_BAD = 8
+    ANOTHER_CATEGORY = 9
+
+    def __str__(self) -> str:
+        return "self-comparison" if self is Problem.SELF_COMPARISON else self.name.lower().replace("_", " ")
+
+
+_ALWAYS_REFUSED = {Problem.UNKNOWN_OUTCOME, Problem.BAD_WEIGHT}
 MOST_WEIGHT = 10**9
 """The largest weight of one row."""
 
@@ -135,14 +138,9 @@ class Diagnostics:
     rows: int
     dropped: Mapping[str, int]
 
-    @classmethod
-    def of(cls, problems: Sequence[int], rows: int) -> Diagnostics:
-        """From the number of rows with each problem."""
-        return cls(rows, {PROBLEMS[problem]: int(n) for problem, n in enumerate(problems) if problem and n})
-
     @property
     def used(self) -> int:
-        """The rows that were counted (or bounded)."""
+        """The rows that were counted."""
         return self.rows - sum(self.dropped.values())
 
     def __str__(self) -> str:
@@ -152,9 +150,9 @@ class Diagnostics:
 
 @dataclass(frozen=True, slots=True)
 class BadRows:
-    """The rows that break one rule: which rule, how many rows, and the cells and the place of the first."""
+    """The rows that break one rule: how many there are, and the cells and the place of the first."""
 
-    problem: int
+    problem: Problem
     rows: int
     cells: Mapping[str, Any]
     where: str
@@ -162,18 +160,16 @@ class BadRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class VoteRules:
-    """How the rows of a table of votes are counted."""
+    """A table of votes and how its rows are counted."""
 
+    table: Table
     items: tuple[str, ...]
     columns: VoteColumns
     both_bad: BothBad = "tie"
     on_problem: OnProblem = "refuse"
     per_voter: int | None = None
-    """The most comparisons that one voter counts for; None for all of them, unweighed."""
     outcomes_required: bool = False
-    """True if a missing outcome is refused even where other problems are dropped."""
     category: str | None = None
-    """The category whose rows are counted; None for all rows."""
 
     @property
     def used(self) -> list[str]:
@@ -190,11 +186,10 @@ class VoteRules:
         return {word: bad if meaning == LEFT_OUT else meaning for word, meaning in self.columns.style.words.items()}
 
     @property
-    def refused(self) -> tuple[int, ...]:
+    def refused(self) -> list[Problem]:
         """The problems that stop the counting."""
-        if self.on_problem == "refuse":
-            return tuple(range(1, BOTH_BAD))
-        return (*ALWAYS_REFUSED, MISSING_OUTCOME) if self.outcomes_required else ALWAYS_REFUSED
+        mistakes = [problem for problem in Problem if Problem.NONE < problem < Problem.BOTH_BAD]
+        return mistakes if self.on_problem == "refuse" else [one for one in mistakes if not _droppable(self, one)]
 
     @property
     def drops_both_bad(self) -> bool:
@@ -206,66 +201,64 @@ class VoteRules:
         """Whether rows may be left out, so that how many are counted depends on what they say."""
         return self.on_problem == "drop" or self.drops_both_bad or self.category is not None
 
-    def refusal(self, bad: Sequence[BadRows]) -> InputError:
-        """The refusal of all rows that break a rule, one example of each kind.
 
-        Parameters
-        ----------
-        bad
-            The rows of each kind, ordered by their first row.
-        """
-        droppable = [rows for rows in bad if self._droppable(rows.problem)]
-        ordered = [*droppable, *(rows for rows in bad if rows not in droppable)]
-        parts: list[str | Setting] = []
-        for number, rows in enumerate(ordered):
-            where = rows.where if not parts else f"; {rows.where.rpartition(', ')[2]}"
-            many = f" ({rows.rows:,} such rows)" if rows.rows > 1 else ""
-            parts += [f"{where}: ", *self._said(rows.problem, rows.cells), many]
-            if number == len(droppable) - 1:
-                parts += [" (", Setting("on_problem", "drop"), " leaves such rows out)"]
-        return InputError(*parts)
+def refusal(rules: VoteRules, bad: Sequence[BadRows]) -> InputError:
+    """The refusal of all rows that break a rule, one example of each kind; ``bad`` is ordered by first rows."""
+    droppable = [rows for rows in bad if _droppable(rules, rows.problem)]
+    ordered = [*droppable, *(rows for rows in bad if rows not in droppable)]
+    parts: list[str | Setting] = []
+    for number, rows in enumerate(ordered):
+        where = rows.where if not parts else f"; {rows.where.rpartition(', ')[2]}"
+        many = f" ({rows.rows:,} such rows)" if rows.rows > 1 else ""
+        parts += [f"{where}: ", *_said(rules, rows.problem, rows.cells), many]
+        if number == len(droppable) - 1:
+            parts += [" (", Setting("on_problem", "drop"), " leaves such rows out)"]
+    return InputError(*parts)
 
-    def _droppable(self, problem: int) -> bool:
-        """Whether rows with this problem may be left out."""
-        return problem not in ALWAYS_REFUSED and not (problem == MISSING_OUTCOME and self.outcomes_required)
 
-    def _said(self, problem: int, cells: Mapping[str, Any]) -> list[str | Setting]:
-        """What is wrong with a row."""
-        columns = self.columns
-        left, right = cells[columns.left], cells[columns.right]
-        blank = " and ".join(columns.marks) or repr(columns.outcome)
-        match PROBLEMS[problem]:
-            case "unknown outcome" if columns.marks:
-                got = ", ".join(repr(cells[name]) for name in columns.marks)
-                return [f"one of {', '.join(columns.marks)} must be 1 and the others 0, got {got}"]
-            case "unknown outcome":
-                spelled = [*columns.style.words, *(["the name of one of the two items"] if columns.style.named else [])]
-                rule, column = f"{', '.join(spelled[:-1])} or {spelled[-1]}", columns.outcome or ""
-                return [f"{column!r} must be {rule}, got {cells[column]!r}"]
-            case "bad weight":
-                rule, column = f"a whole number from 0 to {MOST_WEIGHT:,}", columns.weight or ""
-                return [f"{column!r} must be {rule}, got {cells[column]!r}"]
-            case "missing outcome" if self.outcomes_required:
-                return [
-                    f"{blank} is blank, and leaving such rows out would make public which outcomes are missing, which ",
-                    Setting("protect", "outcome"),
-                    " counts as secret: use ",
-                    Setting("protect", "comparison"),
-                    " or ",
-                    Setting("protect", "voter"),
-                ]
-            case "missing outcome":
-                return [f"{blank} is blank"]
-            case "missing voter":
-                rule = "contributions can only be bounded when every row names its voter"
-                return [f"{columns.voter!r} is blank, and {rule}"]
-            case "missing item":
-                return [f"{columns.left if is_blank(left, self.items) else columns.right!r} is blank"]
-            case "unknown item":
-                unknown = left if left not in self.items else right
-                return [f"{unknown!r} is not one of the {len(self.items)} items given"]
-            case _:
-                return [f"{left!r} is compared with itself"]
+def _droppable(rules: VoteRules, problem: Problem) -> bool:
+    """Whether rows with this problem may be left out."""
+    required = problem is Problem.MISSING_OUTCOME and rules.outcomes_required
+    return problem not in _ALWAYS_REFUSED and not required
+
+
+def _said(rules: VoteRules, problem: Problem, cells: Mapping[str, Any]) -> list[str | Setting]:
+    """What is wrong with a row."""
+    columns = rules.columns
+    left, right = cells[columns.left], cells[columns.right]
+    blank = " and ".join(columns.marks) or repr(columns.outcome)
+    match problem:
+        case Problem.UNKNOWN_OUTCOME if columns.marks:
+            got = ", ".join(repr(cells[name]) for name in columns.marks)
+            return [f"one of {', '.join(columns.marks)} must be 1 and the others 0, got {got}"]
+        case Problem.UNKNOWN_OUTCOME:
+            spelled = [*columns.style.words, *(["the name of one of the two items"] if columns.style.named else [])]
+            rule, column = f"{', '.join(spelled[:-1])} or {spelled[-1]}", columns.outcome or ""
+            return [f"{column!r} must be {rule}, got {cells[column]!r}"]
+        case Problem.BAD_WEIGHT:
+            rule, column = f"a whole number from 0 to {MOST_WEIGHT:,}", columns.weight or ""
+            return [f"{column!r} must be {rule}, got {cells[column]!r}"]
+        case Problem.MISSING_OUTCOME if rules.outcomes_required:
+            return [
+                f"{blank} is blank, and leaving such rows out would make public which outcomes are missing, which ",
+                Setting("protect", "outcome"),
+                " counts as secret: use ",
+                Setting("protect", "comparison"),
+                " or ",
+                Setting("protect", "voter"),
+            ]
+        case Problem.MISSING_OUTCOME:
+            return [f"{blank} is blank"]
+        case Problem.MISSING_VOTER:
+            rule = "contributions can only be bounded when every row names its voter"
+            return [f"{columns.voter!r} is blank, and {rule}"]
+        case Problem.MISSING_ITEM:
+            return [f"{columns.left if is_blank(left, rules.items) else columns.right!r} is blank"]
+        case Problem.UNKNOWN_ITEM:
+            unknown = left if left not in rules.items else right
+            return [f"{unknown!r} is not one of the {len(rules.items)} items given"]
+        case _:
+            return [f"{left!r} is compared with itself"]
 
 
 def recognise_votes(
@@ -285,15 +278,13 @@ def recognise_votes(
     style, matched = found
     left, right, *rest = (real[name] for name in matched)
     free = [name for name in names if name not in matched]
-    voter = voter_column if voter_column is not None else real.get(first_known(free, _PEOPLE, set()) or "")
+    voter = voter_column if voter_column is not None else real.get(first_known(free, _PEOPLE) or "")
     free = [name for name in free if real[name] != voter]
-    weight = weight_column if weight_column is not None else real.get(first_known(free, WEIGHT_NAMES, set()) or "")
+    weight = weight_column if weight_column is not None else real.get(first_known(free, WEIGHT_NAMES) or "")
     marks = tuple(rest) if style == "marked" else ()
     outcome = rest[0] if rest and not marks else None
     used = [name for name in (left, right, outcome, *marks, voter, weight) if name is not None]
-    for name in used:
-        if kinds[name] in ("other", "nested"):
-            raise InputError(f"{what}: the column {name!r} must hold texts or numbers")
+    refuse_nested(what, kinds, used, "other")
     ignored = tuple(name for name in kinds if name not in used)
     return VoteColumns(STYLES[style], left, right, outcome, voter, weight, ignored, marks)
 

@@ -37,13 +37,11 @@ from rankdp.data.covariates import Covariate, VoteRows, read_covariates
 from rankdp.data.queries import ROW, Asked, asked, place
 from rankdp.data.tables import Table, check_rows
 from rankdp.data.vote_columns import (
-    ELSEWHERE,
     FIRST,
     LEFT_OUT,
     MARKED,
     MOST_WEIGHT,
     NO_OUTCOME,
-    PROBLEMS,
     SECOND,
     STRANGE_OUTCOME,
     TIE,
@@ -51,7 +49,9 @@ from rankdp.data.vote_columns import (
     WHOLE,
     BadRows,
     Diagnostics,
+    Problem,
     VoteRules,
+    refusal,
 )
 from rankdp.errors import InputError
 from rankdp.types import Longs
@@ -60,153 +60,119 @@ MOST_COMPARISONS = 1 << 52
 
 
 def count(
-    table: Table, rules: VoteRules, bounds: Sequence[int | None], allowance: Mapping[str, int] | None = None
+    votes: VoteRules, bounds: Sequence[int | None], allowance: Mapping[str, int] | None = None
 ) -> tuple[list[PairCounts], Diagnostics]:
-    """Half-wins of every pair, in steps where voters are weighed, for each of several bounds.
+    """Half-wins of every pair, in steps where voters are weighed, for each of several bounds (None: unweighed).
 
-    Parameters
-    ----------
-    table
-        The votes.
-    rules
-        What their rows mean.
-    bounds
-        The most comparisons that count of a voter; None for all, unweighed.
-    allowance
-        What each voter may still count for, in steps, in the place of one bound: the weight of k comparisons is
-        min(1, allowance/k) on each. Voters that it does not name count for nothing.
+    With an allowance, which takes the place of one bound, each voter counts for at most so many steps: the weight of k
+    comparisons is min(1, allowance/k) on each. Voters that it does not name count for nothing.
     """
-    with asked(table, rules.used) as votes:
-        rows = _judged(votes, rules)
+    with asked(votes.table, votes.used) as table:
+        rows = _judged(table, votes)
         if allowance is not None:
-            table_of = {
-                "rd_named": pa.array(list(allowance), pa.string()),
-                "rd_left_over": pa.array(allowance.values(), pa.int64()),
-            }
-            beside = votes.beside(pa.table(table_of))
-            rows = rows.join(beside, left_on="rd_voter", right_on="rd_named", how="left")
+            left_over = {"rd_named": list(allowance), "rd_left_over": list(allowance.values())}
+            schema = pa.schema([("rd_named", pa.string()), ("rd_left_over", pa.int64())])
+            small = table.moved(pa.table(left_over, schema=schema))
+            rows = rows.join(small, left_on="rd_voter", right_on="rd_named", how="left")
         sums = {f"rd_sum{at}": _weighed(bound) if allowance is None else _within() for at, bound in enumerate(bounds)}
         weighed = rows.with_columns(rd_size=nw.col("rd_amount").cast(nw.Float64), **sums)
         totals = [nw.col(name).sum() for name in ("rd_size", *sums)]
         grouped = weighed.group_by("rd_problem", "rd_left", "rd_right", "rd_outcome")
-        found = votes.run(grouped.agg(*totals, rd_rows=nw.len()))
-        facts = _facts(table, votes, rows, rules, found)
+        found = table.run(grouped.agg(*totals, rd_rows=nw.len()))
+        facts = _facts(table, rows, votes, found)
     steps = 1 if list(bounds) == [None] else STEPS
-    if (total := float(pc.sum(found["rd_size"]).as_py() or 0)) > MOST_COMPARISONS / steps:
-        most = MOST_COMPARISONS // steps
-        raise InputError(f"{table.what}: at most {most:,} comparisons are counted, got {total:,.0f}")
+    most = MOST_COMPARISONS // steps
+    if (total := float(pc.sum(found["rd_size"]).as_py() or 0)) > most:
+        raise InputError(f"{votes.table.what}: at most {most:,} comparisons are counted, got {total:,.0f}")
     good = found.filter(pc.equal(found["rd_problem"], 0))
     left, right, outcome = _integers(good, "rd_left", "rd_right", "rd_outcome")
     ahead = np.array([2, 0, 1])[outcome]  # FIRST, SECOND, TIE
     counts = [
-        PairCounts.from_pairs(left, right, ahead * sums, (2 - ahead) * sums, items=rules.items, steps=steps)
+        PairCounts.from_pairs(left, right, ahead * sums, (2 - ahead) * sums, items=votes.items, steps=steps)
         for sums in _integers(good, *sums)
     ]
     return counts, facts
 
 
-def load_counts(table: Table, rules: VoteRules) -> Longs:
+def load_counts(votes: VoteRules) -> Longs:
     """How many voters have a load of 1, 2 to 3, 4 to 7, …; the last of ``LOADS`` cells has no end.
 
-    Parameters
-    ----------
-    table, rules
-        As for ``count``; rows that break a rule count for nothing.
+    Rows that break a rule count for nothing.
     """
-    with asked(table, rules.used) as votes:
-        good = _judged(votes, rules).filter(nw.col("rd_amount") > 0)
-        voters = good.group_by("rd_voter").agg(rd_load=nw.col("rd_amount").sum())
+    with asked(votes.table, votes.used) as table:
         cell = _first_of([(nw.col("rd_load") >= 1 << power, power) for power in range(LOADS - 1, 0, -1)], 0)
-        cells = voters.with_columns(rd_cell=cell).group_by("rd_cell").agg(rd_voters=nw.len())
-        found = votes.run(cells)
+        cells = _loads(table, votes).with_columns(rd_cell=cell).group_by("rd_cell").agg(rd_voters=nw.len())
+        found = table.run(cells)
     counts = np.zeros(LOADS, np.int64)
-    place, voters_there = _integers(found, "rd_cell", "rd_voters")
-    counts[place] = voters_there
+    cell, voters = _integers(found, "rd_cell", "rd_voters")
+    counts[cell] = voters
     return counts
 
 
-def voter_loads(table: Table, rules: VoteRules) -> dict[str, int]:
-    """How many comparisons each voter has. Parameters as for ``load_counts``."""
-    with asked(table, rules.used) as votes:
-        good = _judged(votes, rules).filter(nw.col("rd_amount") > 0)
-        found = votes.run(good.group_by("rd_voter").agg(rd_load=nw.col("rd_amount").sum()))
+def voter_loads(votes: VoteRules) -> dict[str, int]:
+    """How many comparisons each voter has."""
+    with asked(votes.table, votes.used) as table:
+        found = table.run(_loads(table, votes))
     (loads,) = _integers(found, "rd_load")
     return dict(zip(found["rd_voter"].to_pylist(), loads.tolist(), strict=True))
 
 
 def texts_in(table: Table, columns: Sequence[str]) -> set[str | None]:
-    """Every text that occurs in these columns, None for an empty cell.
-
-    Parameters
-    ----------
-    table
-        The votes.
-    columns
-        The columns.
-    """
+    """Every text that occurs in these columns, None for an empty cell."""
     with asked(table, columns) as votes:
         return set[str | None]().union(*(votes.distinct(column) for column in columns))
 
 
-def vote_rows(table: Table, rules: VoteRules, covariates: Sequence[Covariate]) -> VoteRows:
-    """The comparisons one by one, with their covariates.
-
-    Parameters
-    ----------
-    table, rules
-        As for ``count``.
-    covariates
-        What is read beside the comparison.
-    """
-    if rules.columns.outcome is None and any(not covariate.columns(table.kinds) for covariate in covariates):
-        raise InputError(f"{table.what}: winner and loser do not say who stood on the left, so there is no position")
-    more = {name for covariate in covariates for name in covariate.columns(table.kinds)}
-    if secret := sorted(more & set(rules.used)):
-        raise InputError(f"{table.what}: the column {secret[0]!r} says who met whom and who won: it is no covariate")
+def vote_rows(votes: VoteRules, covariates: Sequence[Covariate]) -> VoteRows:
+    """The comparisons one by one, with their covariates."""
+    what, kinds = votes.table.what, votes.table.kinds
+    if votes.columns.outcome is None and any(not covariate.columns(kinds) for covariate in covariates):
+        raise InputError(f"{what}: winner and loser do not say who stood on the left, so there is no position")
+    more = {name for covariate in covariates for name in covariate.columns(kinds)}
+    if secret := sorted(more & set(votes.used)):
+        raise InputError(f"{what}: the column {secret[0]!r} says who met whom and who won: it is no covariate")
     kept = ["rd_left", "rd_right", "rd_outcome", "rd_amount"]
-    with asked(table, [*rules.used, *sorted(more)]) as votes:
-        rows = _judged(votes, rules)
-        _facts(table, votes, rows, rules, votes.run(rows.group_by("rd_problem").agg(rd_rows=nw.len())))
-        order = [ROW] if votes.has_rows else []
-        found = votes.run(rows.filter(nw.col("rd_problem") == 0).select(*kept, *order, *sorted(more)))
+    with asked(votes.table, [*votes.used, *sorted(more)]) as table:
+        rows = _judged(table, votes)
+        _facts(table, rows, votes, table.run(rows.group_by("rd_problem").agg(rd_rows=nw.len())))
+        order = [ROW] if table.has_rows else []
+        found = table.run(rows.filter(nw.col("rd_problem") == 0).select(*kept, *order, *sorted(more)))
     if not len(found):
-        raise InputError(f"{table.what}: there are no comparisons")
+        raise InputError(f"{what}: there are no comparisons")
     found = found.sort_by(ROW) if order else found
     left, right, outcome, amounts = _integers(found, *kept)
     (batch,) = found.combine_chunks().to_batches()
-    return VoteRows.of(left, right, outcome, amounts, read_covariates(batch, covariates, table.what))
+    return VoteRows.of(left, right, outcome, amounts, read_covariates(batch, covariates, what))
 
 
 # -- what rows say -----------------------------------------------------------------------------------------------
 
 
-def _judged(votes: Asked, rules: VoteRules) -> Any:
+def _judged(table: Asked, votes: VoteRules) -> Any:
     """Every row with its first problem (0 if none), items and outcome as numbers, comparisons, and its voter's load.
 
     A row with a problem has neither items nor outcome, and stands for no comparison.
     """
-    columns = rules.columns
-    outcome, amount = _outcome(rules), amount_of(columns.weight, MOST_WEIGHT)
-    rows = _numbered(votes, rules).with_columns(rd_outcome=outcome, rd_amount=amount)
+    columns = votes.columns
+    outcome, amount = _outcome(votes), amount_of(columns.weight, MOST_WEIGHT)
+    rows = _numbered(table, votes).with_columns(rd_outcome=outcome, rd_amount=amount)
     left, right, outcome, amount = (nw.col(f"rd_{name}") for name in ("left", "right", "outcome", "amount"))
     missing = [nw.col(name).is_null() | (number < 0) for name, number in ((columns.left, left), (columns.right, right))]
-    category, voter = columns.category, columns.voter if rules.per_voter is not None else None
-    elsewhere = [] if rules.category is None else [~(nw.col(str(category)) == rules.category).fill_null(value=False)]
-    problem = _first_of(
-        [
-            *((there, ELSEWHERE) for there in elsewhere),
-            (outcome == STRANGE_OUTCOME, 1),
-            (amount < 0, 2),
-            *([] if voter is None else [(_one_of(nw.col(voter), sorted(MISSING)), 3)]),
-            (missing[0] | missing[1], 4),
-            (left.is_null() | right.is_null(), 5),
-            (outcome == NO_OUTCOME, 6),
-            (left == right, 7),
-            (outcome == LEFT_OUT, 8),
-        ],
-        0,
-    )
-    rows = rows.with_columns(rd_problem=problem)
+    voter = columns.voter if votes.per_voter is not None else None
+    cases = [
+        (outcome == STRANGE_OUTCOME, Problem.UNKNOWN_OUTCOME),
+        (amount < 0, Problem.BAD_WEIGHT),
+        *([] if voter is None else [(_one_of(nw.col(voter), sorted(MISSING)), Problem.MISSING_VOTER)]),
+        (missing[0] | missing[1], Problem.MISSING_ITEM),
+        (left.is_null() | right.is_null(), Problem.UNKNOWN_ITEM),
+        (outcome == NO_OUTCOME, Problem.MISSING_OUTCOME),
+        (left == right, Problem.SELF_COMPARISON),
+        (outcome == LEFT_OUT, Problem.BOTH_BAD),
+    ]
+    if votes.category is not None:
+        here = (nw.col(str(columns.category)) == votes.category).fill_null(value=False)
+        cases.insert(0, (~here, Problem.ANOTHER_CATEGORY))
+    rows = rows.with_columns(rd_problem=_first_of(cases, Problem.NONE))
     good = nw.col("rd_problem") == 0
     sound: dict[str, Any] = {"rd_amount": nw.when(good).then(amount).otherwise(nw.lit(0, nw.Int64))}
     sound |= {f"rd_{name}": nw.when(good).then(nw.col(f"rd_{name}")) for name in ("left", "right", "outcome")}
@@ -216,13 +182,19 @@ def _judged(votes: Asked, rules: VoteRules) -> Any:
     return rows.with_columns(rd_load=nw.col("rd_amount").sum().over("rd_voter"))
 
 
-def _numbered(votes: Asked, rules: VoteRules) -> Any:
+def _loads(table: Asked, votes: VoteRules) -> Any:
+    """How many comparisons each voter has, a row for each who has any."""
+    good = _judged(table, votes).filter(nw.col("rd_amount") > 0)
+    return good.group_by("rd_voter").agg(rd_load=nw.col("rd_amount").sum())
+
+
+def _numbered(table: Asked, rules: VoteRules) -> Any:
     """The rows with their items as numbers, -1 for a blank; an item that is not listed has none."""
-    rows, blank = votes.frame, sorted(MISSING - set(rules.items))
+    rows, blank = table.frame, sorted(MISSING - set(rules.items))
     numbers = [*range(len(rules.items)), *[-1] * len(blank)]
     for side, column in (("left", rules.columns.left), ("right", rules.columns.right)):
         said = {f"rd_{side}_name": pa.array([*rules.items, *blank]), f"rd_{side}": pa.array(numbers, pa.int64())}
-        rows = rows.join(votes.beside(pa.table(said)), left_on=column, right_on=f"rd_{side}_name", how="left")
+        rows = rows.join(table.moved(pa.table(said)), left_on=column, right_on=f"rd_{side}_name", how="left")
     return rows
 
 
@@ -251,15 +223,7 @@ def _outcome(rules: VoteRules) -> Any:
 
 
 def amount_of(column: str | None, most: int) -> Any:
-    """How many equal rows a row stands for, an expression; -1 where that is not a whole number from 0 to ``most``.
-
-    Parameters
-    ----------
-    column
-        The column of weights; every row stands for one if there is none.
-    most
-        The largest weight.
-    """
+    """How many equal rows a row stands for: 1 without a column, -1 where it is not a whole number from 0 to most."""
     if column is None:
         return nw.lit(1, nw.Int64)
     text = nw.col(column)
@@ -294,32 +258,32 @@ def _one_of(text: Any, words: Sequence[str], null: bool = True) -> Any:
     return found | same if null else found & same
 
 
-def _first_of(cases: Sequence[tuple[Any, int]], otherwise: Any) -> Any:
+def _first_of(cases: Sequence[tuple[Any, int]], otherwise: int) -> Any:
     """The value of the first condition that holds."""
-    value = otherwise if isinstance(otherwise, nw.Expr) else nw.lit(otherwise, nw.Int64)
+    value = nw.lit(int(otherwise), nw.Int64)
     for holds, meaning in reversed(cases):
-        value = nw.when(holds).then(nw.lit(meaning, nw.Int64)).otherwise(value)
+        value = nw.when(holds).then(nw.lit(int(meaning), nw.Int64)).otherwise(value)
     return value
 
 
 # -- results -----------------------------------------------------------------------------------------------------
 
 
-def _facts(table: Table, votes: Asked, rows: Any, rules: VoteRules, found: Any) -> Diagnostics:
-    """Refuse rows that are to be refused, all kinds at once, and a table that lacks rows; else what was seen."""
-    problems = np.zeros(len(PROBLEMS), np.int64)
-    np.add.at(problems, *_integers(found, "rd_problem", "rd_rows"))
-    refused = [problem for problem in rules.refused if problems[problem]]
-    if refused:
-        bad = []
-        for problem in refused:
-            cells = votes.example(rows.filter(nw.col("rd_problem") == problem), rules.used)
+def _facts(table: Asked, rows: Any, votes: VoteRules, found: Any) -> Diagnostics:
+    """What was seen; rows that are to be refused (all kinds at once) and a table that lacks rows are refused."""
+    seen = np.zeros(len(Problem), np.int64)
+    np.add.at(seen, *_integers(found, "rd_problem", "rd_rows"))
+    bad = []
+    for problem in votes.refused:
+        if seen[problem]:
+            cells = table.example(rows.filter(nw.col("rd_problem") == int(problem)), votes.used)
             row = cells.pop(ROW, None)
-            bad.append((row or 0, BadRows(problem, int(problems[problem]), cells, place(table, row))))
-        raise rules.refusal([rows for _, rows in sorted(bad, key=itemgetter(0))])
-    seen = int(problems.sum())
-    check_rows(table.what, table.rows, seen)
-    return Diagnostics.of(problems.tolist(), seen)
+            bad.append((row or 0, BadRows(problem, int(seen[problem]), cells, place(votes.table, row))))
+    if bad:
+        raise refusal(votes, [rows for _, rows in sorted(bad, key=itemgetter(0))])
+    check_rows(votes.table.what, votes.table.rows, int(seen.sum()))
+    dropped = {str(problem): int(seen[problem]) for problem in Problem if problem and seen[problem]}
+    return Diagnostics(int(seen.sum()), dropped)
 
 
 def _integers(found: Any, *columns: str) -> Iterator[Longs]:

@@ -231,7 +231,7 @@ def read_features(
     with a_file(name, "features"):
         table = find_files(name)
     header = list(table.kinds)
-    own = first_known(header, known, set()) if id_column is None else id_column
+    own = first_known(header, known) if id_column is None else id_column
     if own is None or own not in header:
         hint = f"must be given (or be called {', '.join(known)})" if own is None else f"is {own!r}"
         raise InputError(f"{name}: the column of ids {hint}, and the columns are {listed_names(header)}")
