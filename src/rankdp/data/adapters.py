@@ -27,14 +27,9 @@ Order = list[list[Any]]
 
 
 def counted_profile(source: Any, items: Iterable[Any] | None = None) -> CountedOrders | None:
-    """The orders of a profile of another library; None for anything else.
+    """The orders of a profile of VoteKit, pref_voting or PrefLib-Tools; None for anything else.
 
-    Parameters
-    ----------
-    source
-        A VoteKit ``RankProfile``, a pref_voting ``Profile`` or ``ProfileWithTies``, or a PrefLib-Tools instance.
-    items
-        The public list of items; then any other is refused. If not given, that of the profile.
+    Items that are not on the caller's list are refused; without it the list is the profile's.
     """
     if all(hasattr(source, name) for name in ("ballots", "candidates", "max_ranking_length")):
         what, names, orders = "VoteKit profile", {name: name for name in source.candidates}, _votekit(source)
@@ -77,12 +72,9 @@ def _pref_voting(profile: Any) -> Iterator[tuple[Any, Order]]:
 
 
 def wide_lists(table: Any) -> Any:
-    """An Arrow table with a column of lists, each an order, as one with a column per place; any other as it is.
+    """An Arrow table with a column of lists, called as one of ``LIST_NAMES``, as one with a column per place.
 
-    Parameters
-    ----------
-    table
-        The table. The column is called as one of ``LIST_NAMES``.
+    Any other table stays as it is.
     """
     import pyarrow as pa
 
@@ -122,15 +114,7 @@ def _library(name: str) -> Any:
 
 
 def to_votekit(items: Sequence[str], orders: Ints, tied: Flags | None, counts: Longs) -> Any:
-    """A VoteKit ``RankProfile``.
-
-    Parameters
-    ----------
-    items
-        The names of the candidates.
-    orders, tied, counts
-        The orders, which places are tied with the one before, and how often each order was cast.
-    """
+    """A VoteKit ``RankProfile``; ``counts`` says how often each order was cast."""
     ballot, profile = _library("votekit.ballot").RankBallot, _library("votekit.pref_profile").RankProfile
     ballots = []
     for row, count in enumerate(counts.tolist()):
@@ -140,13 +124,7 @@ def to_votekit(items: Sequence[str], orders: Ints, tied: Flags | None, counts: L
 
 
 def to_pref_voting(items: Sequence[str], orders: Ints, tied: Flags | None, counts: Longs) -> Any:
-    """A pref_voting ``Profile`` where every order is complete and strict, else a ``ProfileWithTies``.
-
-    Parameters
-    ----------
-    items, orders, tied, counts
-        As for ``to_votekit``.
-    """
+    """A pref_voting ``Profile`` where every order is complete and strict, else a ``ProfileWithTies``."""
     named, cast = dict(enumerate(items)), counts.tolist()
     if orders.shape[1] == len(items) and (orders >= 0).all() and (tied is None or not tied.any()):
         return _library("pref_voting.profiles").Profile(orders.tolist(), rcounts=cast, cmap=named)

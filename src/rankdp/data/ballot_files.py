@@ -36,13 +36,7 @@ _RECORDS: dict[str, Callable[[str], Records]] = {"dominion": Dominion, "hart": H
 
 
 def ballot_format(path: str) -> BallotFormat | None:
-    """The format of a file that holds ballots; None for a table.
-
-    Parameters
-    ----------
-    path
-        The file or directory.
-    """
+    """The format of a file or directory that holds ballots; None for a table."""
     if bare_suffix(path).removeprefix(".") in COUNTED:
         return "election"
     if is_common_data(path):
@@ -57,17 +51,7 @@ def ballot_format(path: str) -> BallotFormat | None:
 
 
 def counted_ballots(path: str, held: BallotFormat, contest: str | None) -> CountedOrders:
-    """The candidates of a contest, its distinct ballots with their counts, and what was done with them.
-
-    Parameters
-    ----------
-    path
-        The file or directory.
-    held
-        Its format.
-    contest
-        The name of the contest, where records hold several.
-    """
+    """The candidates of a contest, its distinct ballots with their counts, and what was done with them."""
     if contest is not None and held in ("election", "ward"):
         raise only_records(path)
     if held == "common":

@@ -32,11 +32,13 @@ def cleaned(rankings: Rankings, cast: Longs, cleaner: Cleaner) -> Part:
         )
     place = {name: number for number, name in enumerate(items)}
     table = [place[name] if isinstance(name, str) else DROPPED if name is None else name for name in meant]
-    codes = np.array([*table, DROPPED, OVERVOTED, SKIPPED], np.int32)[
-        rankings.orders
-    ]  # codes below 0 stay what they are
-    orders, tied = cleaner.clean(codes, rankings.tied, cast)
-    return Rankings._of(orders, tuple(items), None, None, None, tied, rankings.items_from_data), cast
+    orders, tied = cleaner.clean(_moved(rankings.orders, table), rankings.tied, cast)
+    return Rankings._of(orders, tuple(items), tied=tied, items_from_data=rankings.items_from_data), cast
+
+
+def _moved(orders: Ints, table: Sequence[int]) -> Ints:
+    """The orders with other indices for their items; codes below 0 stay what they are."""
+    return np.array([*table, DROPPED, OVERVOTED, SKIPPED], np.int32)[orders]
 
 
 def listed_over(rankings: Rankings, listed: tuple[str, ...], cleaner: Cleaner, what: str) -> Rankings:
@@ -45,9 +47,8 @@ def listed_over(rankings: Rankings, listed: tuple[str, ...], cleaner: Cleaner, w
         if name not in listed and cleaner.meaning(name) == name:
             raise InputError(f"{what}: {name!r} is not one of the {len(listed)} items given")
     known = with_words(listed, rankings.items, cleaner)
-    table = [known.position(name) for name in rankings.items]
-    orders = np.array([*table, DROPPED, OVERVOTED, SKIPPED], np.int32)[rankings.orders]
-    return Rankings._of(orders, known.items, None, None, None, rankings.tied)
+    orders = _moved(rankings.orders, [known.position(name) for name in rankings.items])
+    return Rankings._of(orders, known.items, tied=rankings.tied)
 
 
 def with_words(listed: Sequence[str], names: Iterable[str], cleaner: Cleaner) -> Known:
@@ -61,8 +62,8 @@ def without(table: Rankings, gone: Sequence[str]) -> Rankings:
     if not gone:
         return table
     items = tuple(name for name in table.items if name not in gone)
-    moved = np.array([*(items.index(name) if name in items else -1 for name in table.items), -1], np.int32)
-    return Rankings._of(moved[table.orders], items, None, None, None, table.tied, table.items_from_data)
+    orders = _moved(table.orders, [items.index(name) if name in items else -1 for name in table.items])
+    return Rankings._of(orders, items, tied=table.tied, items_from_data=table.items_from_data)
 
 
 def distinct(rankings: Rankings, weights: Longs) -> Part:
@@ -71,18 +72,13 @@ def distinct(rankings: Rankings, weights: Longs) -> Part:
     codes, inverse = np.unique(2 * rankings.orders + tied, axis=0, return_inverse=True)
     total = np.zeros(len(codes), np.int64)
     np.add.at(total, inverse.ravel(), weights)
-    return Rankings._of(codes >> 1, rankings.items, None, None, None, (codes & 1 == 1) & (codes >= 0)), total
+    return Rankings._of(codes >> 1, rankings.items, tied=(codes & 1 == 1) & (codes >= 0)), total
 
 
 def orders_of_ranks(ranks: Longs) -> tuple[Ints, Flags]:
-    """Orders of a table of ranks, and which places are tied with the one before; a rank of nobody is a place with -1.
+    """Orders of a table of ranks (0 for none), and which places are tied with the one before.
 
-    After k candidates tied at rank r the next rank is r + 1 (dense ranks) or r + k (competition ranks).
-
-    Parameters
-    ----------
-    ranks
-        One row per ballot, one column per candidate: the rank, from 1 on, or 0 where it has none.
+    A rank of nobody is a place with -1. After k candidates tied at rank r the next rank is r + 1 or r + k.
     """
     rows, m = ranks.shape
     order = np.argsort(np.where(ranks > 0, ranks, np.iinfo(np.int64).max), axis=1, kind="stable")

@@ -7,18 +7,17 @@ per distinct ballot, with the number of the first row that has it; names, repeti
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from rankdp.data.ballot_parts import Part, cleaned, orders_of_ranks, refuse_repeated, with_words
-from rankdp.data.cells import SPACES, Coded, Known, Where, encode, in_a_sentence, numbers, understand
+from rankdp.data.cells import Coded, Known, Where, encode, in_a_sentence, understand
 from rankdp.data.cleaning import SKIPPED, Cleaner
-from rankdp.data.columns import Columns, check_names, first_known, recognise, refuse_nested
-from rankdp.data.frames import cell_rank, ranks_of
+from rankdp.data.columns import Columns, check_names, first_known, refuse_nested
+from rankdp.data.frames import Reading, rank_table, ranks_of, said_ranks
 from rankdp.data.queries import ROW, Asked, asked, place
 from rankdp.data.rankings import Rankings
 from rankdp.data.tables import Table, check_rows
@@ -30,120 +29,62 @@ from rankdp.types import Floats, Longs
 _AMOUNT = "rd_ballots"
 
 
-@dataclass(frozen=True, slots=True)
-class BallotColumns:
-    """Which columns of a table hold ballots, as the caller says; parameters as in ``Ballots.read``."""
-
-    voter_column: str | None = None
-    weight_column: str | None = None
-    columns: Mapping[str, str] | None = None
-    layout: str = "auto"
-
-
-@dataclass(frozen=True, slots=True)
-class TableBallots:
-    """The distinct ballots of a table, cleaned; what is known of the candidates, and how the table was read."""
-
-    part: Part
-    known: Known
-    notes: tuple[str, ...]
-
-
-def table_ballots(held: Table, listed: tuple[str, ...] | None, said: BallotColumns, cleaner: Cleaner) -> TableBallots:
-    """The distinct ballots of a table.
-
-    Parameters
-    ----------
-    held
-        The table.
-    listed
-        The public list of candidates, if there is one.
-    said
-        Which columns hold what.
-    cleaner
-        The rule by which ballots are cleaned.
-    """
-    names = list(held.kinds)
-    check_names(names, held.what, voter_column=said.voter_column, weight_column=said.weight_column)
-    columns = dict(said.columns or {})
-    usual = first_known([name for name in names if name not in (said.voter_column, *columns.values())], WEIGHT_NAMES)
-    weight = said.weight_column or columns.pop("weight", None) or usual
-    meant = recognise(
-        [name for name in names if name != weight], held.what, said.voter_column, columns=columns, layout=said.layout
-    )
+def table_ballots(
+    held: Table, asked: Reading, weight_column: str | None, cleaner: Cleaner
+) -> tuple[Part, Known, tuple[str, ...]]:
+    """The distinct ballots of a table, cleaned; what is known of the candidates; and notes on how it was read."""
+    names, columns = list(held.kinds), dict(asked.columns or {})
+    check_names(names, held.what, voter_column=asked.voter_column, weight_column=weight_column)
+    free = [name for name in names if name not in (asked.voter_column, *columns.values())]
+    weight = weight_column or columns.pop("weight", None) or first_known(free, WEIGHT_NAMES)
+    meant = replace(asked, columns=columns).recognise([name for name in names if name != weight], held.what)
     refuse_nested(held.what, held.kinds, meant.used, "other")
     if meant.layout == "long" and weight is not None:
         raise Unsupported(
             f"{held.what}: the column {weight!r} would give ballots weights, which a table with a row per "
             "voter and candidate does not have: use a row per ballot"
         )
-    most = 1 if _names_people(meant.voter, said.voter_column) else MOST_WEIGHT
+    most = 1 if _names_people(meant.voter, asked.voter_column) else MOST_WEIGHT
     found = not meant.items and held.items_from_data
-    known = Known.start(listed, meant.items or held.declared_items, found)
-    if listed is not None and meant.layout == "ranked":
-        known = with_words(listed, meant.items, cleaner)
-    counted = _voters_alike if meant.layout == "long" else _rows_alike
+    known = Known.start(asked.items, meant.items or held.declared_items, found)
+    if known.closed and meant.layout == "ranked":
+        known = with_words(known.items, meant.items, cleaner)
     with in_a_sentence(held.what):
-        part, known = counted(held, meant, weight, most, known, cleaner)
-    return TableBallots(part, known, meant.notes(held.what))
+        if meant.layout == "long":
+            part, known = _voters_alike(held, meant, known, cleaner)
+        else:
+            part = _rows_alike(held, meant, weight, most, known, cleaner)
+    return part, known, meant.notes(held.what)
 
 
 def _wide_part(batch: Any, columns: Columns, cast: Longs, known: Known, where: Where, cleaner: Cleaner) -> Part:
     """The ballots of a batch with a column per rank, cleaned."""
     cells = [encode(batch.column(name)) for name in columns.ranks]
-    said = [[_meaning(value, known, cleaner) for value in one.values] for one in cells]
-    plain = [
-        Coded(one.codes, [None if isinstance(value, _Code) else value for value in column], 0)
+    listed = known.items if known.closed else ()
+    # a candidate's name (a write-in's is that which it counts for), or a code for a word for nobody
+    said = [[SKIPPED if is_blank(text, listed) else cleaner.meaning(text) for text in one.values] for one in cells]
+    _refuse_pile(cells, said, known, where, cleaner)
+    named = [
+        Coded(one.codes, [None if isinstance(meant, int) else meant for meant in column], 0)
         for one, column in zip(cells, said, strict=True)
     ]
-    _refuse_pile(cells, said, known, where, cleaner)
-    names = understand(plain, known, where)
     codes = np.full((batch.num_rows, len(cells)), SKIPPED, np.int32)
-    for rank, (one, column, meant) in enumerate(zip(cells, said, names, strict=True)):
-        table = [
-            value.code if isinstance(value, _Code) else known.position(name)
-            for value, name in zip(column, meant, strict=True)
-        ]
-        codes[:, rank] = np.array([*table, SKIPPED], np.int32)[one.codes]
+    for rank, (column, names) in enumerate(zip(said, understand(named, known, where), strict=True)):
+        meanings = zip(column, names, strict=True)
+        table = [meant if isinstance(meant, int) else known.position(name) for meant, name in meanings]
+        codes[:, rank] = np.array([*table, SKIPPED], np.int32)[cells[rank].codes]
     orders, _ = cleaner.clean(codes, None, cast)
-    return Rankings._of(orders, known.items, None, None), cast
+    return Rankings._of(orders, known.items), cast
 
 
 def _ranked_part(batch: Any, columns: Columns, cast: Longs, known: Known, where: Where, cleaner: Cleaner) -> Part:
     """The ballots of a batch with a column per candidate that holds the rank, cleaned."""
+    said, positions = rank_table(batch, columns, known, where, lambda text: cleaner.rule.kind(text) == "skipped")
     ranks = np.zeros((batch.num_rows, len(known.items)), np.int64)
-    for name, item in zip(columns.ranks, columns.items, strict=True):
-        if item not in known:
-            raise InputError(f"{where(0)}: {item!r}, of a column, is not one of the {len(known.items)} items given")
-        cells = encode(batch.column(name))
-        first = cells.first_rows()
-        said = [
-            0
-            if isinstance(value, str) and cleaner.rule.kind(value) == "skipped"
-            else cell_rank(value, name, partial(where, int(first[code])))
-            for code, value in enumerate(cells.values)
-        ]
-        ranks[:, known.position(item)] = np.array([*said, 0], np.int64)[cells.codes]
+    ranks[:, positions] = said
     orders, tied = orders_of_ranks(ranks)
-    return cleaned(Rankings._of(orders, known.items, None, None, None, tied, known.from_data), cast, cleaner)
-
-
-@dataclass(frozen=True, slots=True)
-class _Code:
-    """A cell that names no candidate."""
-
-    code: int
-
-
-def _meaning(value: Any, known: Known, cleaner: Cleaner) -> Any:
-    """The cell with a word for nobody as a ``_Code`` and a write-in under the name it counts for."""
-    if not isinstance(value, str):
-        return value
-    text = value.strip(SPACES)
-    if is_blank(text, known.items if known.closed else ()):
-        return _Code(SKIPPED)
-    meant = cleaner.meaning(text)
-    return _Code(meant) if isinstance(meant, int) else meant
+    rankings = Rankings._of(orders, known.items, tied=tied, items_from_data=known.from_data)
+    return cleaned(rankings, cast, cleaner)
 
 
 def _refuse_pile(
@@ -160,7 +101,7 @@ def _refuse_pile(
     ]
     if rows := sorted(row for row in rows if row[0] >= 0):
         raise InputError(
-            f"{where(rows[0][0])}: {rows[0][1].strip()!r} is a write-in, and ",
+            f"{where(rows[0][0])}: {rows[0][1]!r} is a write-in, and ",
             Setting("items"),
             f" has no {cleaner.pile!r} to count it for: add that name, or set ",
             Setting("write_ins"),
@@ -173,16 +114,7 @@ def _names_people(voter: str | None, asked: str | None) -> bool:
     return voter is not None and (voter == asked or first_known([voter], ROWS_NOT_PEOPLE) is None)
 
 
-def _several(at: str, weight: float) -> InputError:
-    return InputError(
-        f"{at}: the voter has {weight:,.0f} ballots, and an election counts one ballot of each voter; if the rows are "
-        "not people, leave out the column of voters"
-    )
-
-
-def _rows_alike(
-    held: Table, columns: Columns, weight: str | None, most: int, known: Known, cleaner: Cleaner
-) -> tuple[Part, Known]:
+def _rows_alike(held: Table, columns: Columns, weight: str | None, most: int, known: Known, cleaner: Cleaner) -> Part:
     """The distinct ballots of a table with a row per ballot; a row stands for at most ``most`` of them."""
     import narwhals as nw
 
@@ -201,22 +133,21 @@ def _rows_alike(
             raise InputError(f"{place(held, cells.get(ROW))}: {rule}, got {cells[str(weight)]!r}")
         if max(found["rd_most"].to_pylist()) > most:
             cells = ballots.example(rows.filter(amount > most), [_AMOUNT])
-            raise _several(place(held, cells.get(ROW)), cells[_AMOUNT])
+            raise InputError(
+                f"{place(held, cells.get(ROW))}: the voter has {cells[_AMOUNT]:,} ballots, and an election counts one "
+                "ballot of each voter; if the rows are not people, leave out the column of voters"
+            )
         if columns.voter is not None:
             _refuse_blank_ids(held, ballots, rows, columns.voter)
             (people,) = ballots.run(rows.select(ids=nw.col(columns.voter).n_unique())).to_pylist()
             refuse_repeated(int(people["ids"]), seen, held.what)
     found, where = _in_order(held, found)
     cast = found[_AMOUNT].cast("int64").to_numpy()
-    columns = replace(columns, voter=None)
-    if columns.layout == "wide":
-        return _wide_part(found, columns, cast, known, where, cleaner), known
-    return _ranked_part(found, columns, cast, known, where, cleaner), known
+    part = _wide_part if columns.layout == "wide" else _ranked_part
+    return part(found, columns, cast, known, where, cleaner)
 
 
-def _voters_alike(
-    held: Table, columns: Columns, weight: str | None, most: int, known: Known, cleaner: Cleaner
-) -> tuple[Part, Known]:
+def _voters_alike(held: Table, columns: Columns, known: Known, cleaner: Cleaner) -> tuple[Part, Known]:
     """The distinct ballots of a table with a row per voter and candidate; equal ranks of a voter are ties."""
     import narwhals as nw
 
@@ -250,11 +181,11 @@ def _voters_alike(
     codes = packed.codes([found[name].cast("int64").fill_null(0).to_numpy() for name in cells])
     ballot, listed = np.nonzero(codes >= 0)
     ranks = values[codes[ballot, listed]]
-    ranks = ranks_of(ranks, ballot, where) if columns.ratings else ranks
+    ranks = ranks_of(ranks, ballot) if columns.ratings else ranks
     table = np.zeros((len(codes), len(known.items)), np.int64)
     table[ballot, np.array([known.position(name) for name in texts.values()])[listed]] = ranks
     orders, tied = orders_of_ranks(table)
-    rankings = Rankings._of(orders, known.items, None, None, None, tied, known.from_data)
+    rankings = Rankings._of(orders, known.items, tied=tied, items_from_data=known.from_data)
     return cleaned(rankings, found[_AMOUNT].cast("int64").to_numpy(), cleaner), known
 
 
@@ -301,11 +232,7 @@ def _ranks_said(column: Any, ratings: bool, where: Where) -> tuple[Floats, Any]:
     """The different numbers of a column of ranks or ratings, and a table of the place of each text among them."""
     import pyarrow as pa
 
-    ranks = numbers(column, "rating" if ratings else "rank", where)
-    wrong = np.isinf(ranks) if ratings else (ranks != np.floor(ranks)) | (ranks < 1) | (ranks >= 2**31)
-    if (rows := np.flatnonzero(wrong & ~np.isnan(ranks))).size:
-        rule = "a rating must be a finite number" if ratings else "a rank must be a whole number from 1 on"
-        raise InputError(f"{where(int(rows[0]))}: {rule}, got {float(ranks[rows[0]]):g}")
+    ranks = said_ranks(column, ratings, where)
     values = np.unique(ranks[~np.isnan(ranks)])
     codes = dict(zip(column.to_pylist(), np.searchsorted(values, ranks).tolist(), strict=True))
     meant = {text: code + 1 for text, code in codes.items() if code < len(values)}

@@ -20,7 +20,7 @@ So a truncated or tied ballot adds the average of what its strict completions wo
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
@@ -30,9 +30,10 @@ from rankdp.checks import whole
 from rankdp.data.adapters import counted_profile, to_pref_voting, to_votekit
 from rankdp.data.ballot_files import ballot_format, counted_ballots, only_records
 from rankdp.data.ballot_parts import Part, cleaned, distinct, listed_over, refuse_repeated, whole_weights, without
-from rankdp.data.ballot_tables import BallotColumns, table_ballots
+from rankdp.data.ballot_tables import table_ballots
 from rankdp.data.cells import as_frame, check_items
 from rankdp.data.cleaning import USUAL, Cleaner, Cleaning
+from rankdp.data.frames import Reading
 from rankdp.data.rankings import Rankings
 from rankdp.data.tables import is_paths, listed_items, open_table
 from rankdp.errors import InputError, Setting
@@ -96,9 +97,9 @@ class Ballots:
         if (found := counted_profile(source, options.get("items"))) is not None:
             if others := options.keys() - {"items", "cleaning"}:
                 raise InputError(f"a profile has no columns: {', '.join(sorted(others))} cannot be given")
-            rankings = Rankings._of(found.orders, found.known.items, None, None, None, found.tied)
+            rankings = Rankings._of(found.orders, found.known.items, tied=found.tied)
             cleaner = Cleaner(options.pop("cleaning", None) or USUAL)
-            return cls._counted([cleaned(rankings, found.counts, cleaner)], cleaner, "profile")
+            return cls._counted(cleaned(rankings, found.counts, cleaner), cleaner, "profile")
         if not isinstance(source, (cls, Rankings)):
             return cls.read(source, **options)
         cleaning = options.pop("cleaning", None) if isinstance(source, Rankings) else None
@@ -121,8 +122,7 @@ class Ballots:
         if rankings.voters is not None:
             refuse_repeated(len(set(rankings.voters.tolist())), len(rankings), "rankings")
         cleaner = Cleaner(cleaning or USUAL)
-        part = cleaned(rankings, np.ones(len(rankings), np.int64), cleaner)
-        return cls._counted([part], cleaner, "rankings")
+        return cls._counted(cleaned(rankings, np.ones(len(rankings), np.int64), cleaner), cleaner, "rankings")
 
     @classmethod
     def from_orders(
@@ -152,8 +152,7 @@ class Ballots:
         cast = [1] * len(rankings) if weights is None else list(weights)
         if len(cast) != len(rankings):
             raise InputError(f"weights must hold one number for each of the {len(rankings)} ballots, got {len(cast)}")
-        part = cleaned(rankings, whole_weights(cast), cleaner)
-        return cls._counted([part], cleaner, "ballots")
+        return cls._counted(cleaned(rankings, whole_weights(cast), cleaner), cleaner, "ballots")
 
     @classmethod
     def read(
@@ -199,38 +198,38 @@ class Ballots:
         cleaner = Cleaner(cleaning or USUAL, listed or ())
         if listed is not None:
             cleaner.rule.check_list(listed)
-        said = BallotColumns(voter_column, weight_column, columns, layout)
         name = os.fspath(source) if isinstance(source, (str, os.PathLike)) else None
         held = None if name is None else ballot_format(name)
         if name is None or held is None:
             if contest is not None:
                 raise only_records(name or "this table")
             table = open_table(source, **opening)
-            read = table_ballots(table, listed, said, cleaner)
-            ballots = cls._counted([read.part], cleaner, table.what, sort_items=not read.known.declared)
-            return replace(ballots, items_from_data=read.known.from_data, notes=(*read.notes, *ballots.notes))
+            asked = Reading(listed, voter_column=voter_column, columns=columns, layout=layout)
+            part, known, notes = table_ballots(table, asked, weight_column, cleaner)
+            ballots = cls._counted(part, cleaner, table.what, sort_items=not known.declared)
+            return replace(ballots, items_from_data=known.from_data, notes=(*notes, *ballots.notes))
         tabular = {**opening, "voter_column": voter_column, "weight_column": weight_column, "columns": columns}
         for option, value in {**tabular, "layout": None if layout == "auto" else layout}.items():
             if value is not None:
                 raise InputError(f"{name}: ", Setting(option), " is for tables, not for a file of this kind")
         found = counted_ballots(name, held, contest)
         known = found.known
-        rankings = Rankings._of(found.orders, known.items, None, None, None, found.tied, known.from_data)
+        rankings = Rankings._of(found.orders, known.items, tied=found.tied, items_from_data=known.from_data)
         if listed is not None:
             rankings = listed_over(rankings, listed, cleaner, name)
-        ballots = cls._counted([cleaned(rankings, found.counts, cleaner)], cleaner, name)
+        ballots = cls._counted(cleaned(rankings, found.counts, cleaner), cleaner, name)
         return replace(ballots, notes=(*found.notes, *ballots.notes), title=found.title)
 
     @classmethod
-    def _counted(cls, parts: Sequence[Part], cleaner: Cleaner, what: str, sort_items: bool = False) -> Self:
+    def _counted(cls, part: Part, cleaner: Cleaner, what: str, sort_items: bool = False) -> Self:
         """Put equal ballots together; the candidates of a tie are listed as in ``items``."""
-        if not sum(len(weights) for _, weights in parts):
+        rankings, weights = part
+        if not len(weights):
             raise InputError("there are no ballots; at least one is needed")
-        table = Rankings.concatenate((rankings.without_voters() for rankings, _ in parts), sort_items=sort_items)
+        table = Rankings.concatenate([rankings], sort_items=sort_items)
         cleaner.rule.check_excluded([*table.items, *cleaner.excluded])
         table = without(table, [name for name in table.items if cleaner.meaning(name) != name])
         items, found = table.items, table.items_from_data
-        weights = np.concatenate([weights for _, weights in parts])
         if (m := len(items)) < 2:
             raise InputError(f"an election needs at least 2 candidates, got {m}")
         # a column for each candidate: no row lists more
@@ -241,7 +240,7 @@ class Ballots:
         if tied.any():
             groups = np.where(orders >= 0, np.cumsum(~tied, axis=1), len(items) + 1)
             orders = np.take_along_axis(orders, np.lexsort((orders, groups)), axis=1)
-        table, total = distinct(Rankings._of(orders, items, None, None, None, tied), weights)
+        table, total = distinct(Rankings._of(orders, items, tied=tied), weights)
         if not total.any():
             raise InputError("there are no ballots; at least one is needed")
         if sum(total.tolist()) > MOST_BALLOTS:
@@ -262,7 +261,7 @@ class Ballots:
         import pyarrow as pa
 
         if self.tied.any():
-            ranks = Rankings._of(self.orders, self.items, None, None, None, self.tied).ranks()
+            ranks = Rankings._of(self.orders, self.items, tied=self.tied).ranks()
             columns = {
                 f"rank of {item}": pa.array(ranks[:, at], mask=ranks[:, at] == 0) for at, item in enumerate(self.items)
             }

@@ -23,7 +23,7 @@ import numpy as np
 
 from rankdp.checks import is_whole, one_of
 from rankdp.errors import InputError, RankdpError, Setting
-from rankdp.types import Flags, Floats, Ints, Longs
+from rankdp.types import Floats, Ints, Longs
 
 Where = Callable[[int], str]
 """Names the place of a row (counted from 0) in its source: `row 7`, or `votes.csv, line 8`."""
@@ -113,12 +113,10 @@ def items_metadata(items: Sequence[str], from_data: bool) -> dict[bytes, bytes]:
 
 def natural(name: str) -> tuple[tuple[int, int, str], ...]:
     """A sorting key that puts `Course 2` before `Course 10`."""
-    parts = _DIGITS.split(name)
+    parts = filter(None, _DIGITS.split(name))
     # isdecimal, not isdigit: int() must accept what is taken for a number
     return tuple(
-        (0, int(part), part) if part.isdecimal() and len(part) <= _MOST_DIGITS else (1, 0, part)
-        for part in parts
-        if part
+        (0, int(part), part) if part.isdecimal() and len(part) <= _MOST_DIGITS else (1, 0, part) for part in parts
     )
 
 
@@ -126,16 +124,18 @@ def check_items(items: Iterable[Any]) -> tuple[str, ...]:
     """The item names as a tuple: at least one, none blank, none twice, none that breaks a line."""
     if isinstance(items, str):
         raise InputError(f"items must be a list of names, got the single text {items!r}")
-    names = tuple(item if isinstance(item, str) else _number_name(item) for item in items)
+    names: dict[str, None] = {}
+    for position, item in enumerate(items):
+        if not isinstance(item, str) and not is_whole(item):
+            raise InputError(f"an item must be a text or a whole number, got {item!r}")
+        name = item if isinstance(item, str) else str(int(item))
+        check_item(name, partial("items[{}]".format, position))
+        if name in names:
+            raise InputError(f"items must be different, got {name!r} twice")
+        names[name] = None
     if not names:
         raise InputError("items must name at least one item, got an empty list")
-    seen: set[str] = set()
-    for position, name in enumerate(names):
-        check_item(name, partial("items[{}]".format, position))
-        if name in seen:
-            raise InputError(f"items must be different, got {name!r} twice")
-        seen.add(name)
-    return names
+    return tuple(names)
 
 
 def check_item(name: str, what: Callable[[], str]) -> None:
@@ -150,16 +150,13 @@ def check_item(name: str, what: Callable[[], str]) -> None:
         raise InputError(f"{what()} is {name!r}, which is not valid Unicode text") from None
 
 
-def _number_name(item: Any) -> str:
-    if is_whole(item):
-        return str(int(item))
-    raise InputError(f"an item must be a text or a whole number, got {item!r}")
-
-
 def check_epsilons(epsilons: Any, rows: int, where: Where = row_number) -> Floats:
     """Each voter's own epsilon: one finite number above 0 per row."""
     values = _one_each("epsilons", "numbers", epsilons, rows)
-    _refuse(~(np.isfinite(values) & (values > 0)), values, "epsilon must be a finite number above 0, got {!r}", where)
+    wrong = ~(np.isfinite(values) & (values > 0))
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise InputError(f"{where(row)}: epsilon must be a finite number above 0, got {float(values[row])!r}")
     return values
 
 
@@ -167,7 +164,9 @@ def check_offsets(offsets: Any, rows: int, where: Where = row_number) -> Ints:
     """The public offset of each row: a whole number from 0 on."""
     values = _one_each("offsets", "whole numbers", offsets, rows)
     wrong = ~((values >= 0) & (values < 2**31) & (values == np.floor(values)))
-    _refuse(wrong, values, "offset must be a whole number from 0 on, got {:g}", where)
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise InputError(f"{where(row)}: offset must be a whole number from 0 on, got {values[row]:g}")
     return values.astype(np.int32)
 
 
@@ -179,13 +178,6 @@ def _one_each(name: str, what: str, given: Any, rows: int) -> Floats:
     if values.shape != (rows,):
         raise InputError(f"{name} must hold one number for each of the {rows} rows, got shape {values.shape}")
     return values
-
-
-def _refuse(wrong: Flags, values: Floats, rule: str, where: Where) -> None:
-    """Refuse the first wrong value."""
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise InputError(f"{where(row)}: {rule.format(float(values[row]))}")
 
 
 def check_voters(voters: Any, rows: int) -> Any:
@@ -219,14 +211,12 @@ def arrow_ids(column: Any, where: Where = row_number) -> Any:
     column = decoded(column)
     if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
         cells = enumerate(column.to_pylist())
-        column = pa.array(
-            [None if cell is None else _text(cell, partial(where, row)) for row, cell in cells], pa.string()
-        )
-    blank = column.is_null()
+        texts = [None if cell is None else _text(cell, partial(where, row)) for row, cell in cells]
+        column = pa.array(texts, pa.string())
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         column = pc.utf8_trim(column, SPACES)
-        blank = pc.or_(blank, pc.fill_null(pc.equal(pc.binary_length(column), 0), True))
-    elif pa.types.is_floating(column.type):
+        blank = pc.fill_null(pc.equal(pc.binary_length(column), 0), True)
+    else:
         blank = column.is_null(nan_is_null=True)
     if pc.any(blank).as_py():
         raise _blank_id(where(pc.index(blank, True).as_py()))
@@ -334,17 +324,13 @@ class Known:
         if self.blank is None:
             self.blank, self.blank_at = spelling, at
         elif self.blank != spelling:
+            here, there = (repr(blank) if blank else "as a blank" for blank in (spelling, self.blank))
             raise InputError(
-                f"{at()}: missing is spelled {_spelled(spelling)} here "
-                f"and {_spelled(self.blank)} at {self.blank_at()}; "
+                f"{at()}: missing is spelled {here} here and {there} at {self.blank_at()}; "
                 "one table spells it one way (or ",
                 Setting("items"),
                 " names the one that is an item)",
             )
-
-
-def _spelled(blank: str) -> str:
-    return repr(blank) if blank else "as a blank"
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,16 +365,11 @@ def encode(column: Any) -> Coded:
         codes = codes.cast(pa.int32())
     if nulls:
         codes = codes.fill_null(-1)
-    return Coded(codes.to_numpy(zero_copy_only=not nulls), _values(column.dictionary), nulls)
-
-
-def _values(dictionary: Any) -> list[Any]:
-    import pyarrow as pa
-
     try:
-        return list(dictionary.to_pylist())
+        values = column.dictionary.to_pylist()
     except UnicodeDecodeError:
-        return list(dictionary.cast(pa.binary()).to_pylist())
+        values = column.dictionary.cast(pa.binary()).to_pylist()
+    return Coded(codes.to_numpy(zero_copy_only=not nulls), values, nulls)
 
 
 def name_of(value: Any, known: Known, at: Callable[[], str]) -> str | None:
@@ -453,11 +434,18 @@ def understand(columns: Sequence[Coded], known: Known, where: Where) -> list[lis
         known.meet_blank(spelling, partial(where, row))
     if new and known.closed:
         row, name = min(new)
-        alike = next((item for item in known.items if folded(item) == folded(name)), None)
-        meant = f"; {alike!r} is" if alike else ""
+        near = next((item for item in known.items if folded(item) == folded(name)), None)
+        meant = f"; {near!r} is" if near else ""
         raise InputError(f"{where(row)}: {name!r} is not one of the {len(known.items)} items given{meant}")
-    if new and not known.declared:
-        _refuse_alike(columns, names, sorted(new), known, where)
+    new.sort()
+    if new and not known.declared and (two := alike([*known.items, *(name for _, name in new)])):
+        row = next(row for row, name in new if name == two[1])
+        said = ", ".join(_stands(columns, names, name, where) for name in two)
+        raise InputError(
+            f"{where(row)}: {two[0]!r} and {two[1]!r} differ in capitals or spaces only, and would be two items: "
+            f"{said}; spell them alike, or list both by ",
+            Setting("items"),
+        )
     known.add(name for _, name in new)
     return names
 
@@ -467,24 +455,13 @@ def folded(name: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
-def _refuse_alike(
-    columns: Sequence[Coded],
-    names: Sequence[list[str | None]],
-    new: Iterable[tuple[int, str]],
-    known: Known,
-    where: Where,
-) -> None:
-    """Refuse two items whose names differ in capitals or spaces only: one of them is a slip."""
-    first = {folded(item): item for item in known.items}
-    for row, name in new:
-        other = first.setdefault(folded(name), name)
-        if other != name:
-            said = [_stands(columns, names, one, where) for one in (other, name)]
-            raise InputError(
-                f"{where(row)}: {other!r} and {name!r} differ in capitals or spaces only, and would be two "
-                f"items: {said[0]}, {said[1]}; spell them alike, or list both by ",
-                Setting("items"),
-            )
+def alike(names: Iterable[str]) -> tuple[str, str] | None:
+    """The first two names that differ in capitals or spaces only: one of them is a slip."""
+    first: dict[str, str] = {}
+    for name in names:
+        if (other := first.setdefault(folded(name), name)) != name:
+            return other, name
+    return None
 
 
 def _stands(columns: Sequence[Coded], names: Sequence[list[str | None]], name: str, where: Where) -> str:
@@ -495,23 +472,12 @@ def _stands(columns: Sequence[Coded], names: Sequence[list[str | None]], name: s
         rows |= set(np.flatnonzero(np.isin(column.codes, codes)).tolist()) if codes else set()
     if not rows:
         return f"{name!r} in rows before"
-    return (
-        f"{name!r} in "
-        + ", ".join(where(row).rpartition(", ")[2] for row in sorted(rows)[:3])
-        + ", …" * (len(rows) > 3)
-    )
+    shown = ", ".join(where(row).rpartition(", ")[2] for row in sorted(rows)[:3])
+    return f"{name!r} in {shown}{', …' * (len(rows) > 3)}"
 
 
 def as_frame(table: Any, kind: str | None = None) -> Any:
-    """An Arrow table as a frame of another library.
-
-    Parameters
-    ----------
-    table
-        The Arrow table.
-    kind
-        "pandas", "polars" or "arrow"; the first of them that is installed, if not given.
-    """
+    """An Arrow table as a frame of pandas, Polars or Arrow: the first that is installed, if ``kind`` is not given."""
     installed = [name for name in ("pandas", "polars", "arrow") if name == "arrow" or find_spec(name)]
     name = kind or installed[0]
     one_of("kind", name, installed)

@@ -97,13 +97,7 @@ class Cleaning:
             object.__setattr__(self, name, tuple(word.strip() for word in given))
 
     def kind(self, name: str) -> Literal["skipped", "overvote", "write-in"] | None:
-        """What a name stands for, if it is no candidate's.
-
-        Parameters
-        ----------
-        name
-            What a cell, a header or a list says.
-        """
+        """What a name in a cell, a header or a list stands for, if it is no candidate's."""
         word = _plain(name)
         if (not word and not name.strip(" -_.–—?*")) or name.strip().casefold() == "n/a":
             return "skipped"
@@ -117,13 +111,7 @@ class Cleaning:
         return None
 
     def check_list(self, items: Iterable[str]) -> None:
-        """Refuse a public list of candidates that has a word for nobody, or lacks an excluded candidate.
-
-        Parameters
-        ----------
-        items
-            The list as the caller gave it.
-        """
+        """Refuse a public list of candidates that has a word for nobody, or lacks an excluded candidate."""
         names = [str(item) for item in items]
         for name in names:
             if (kind := self.kind(name)) in ("skipped", "overvote"):
@@ -132,13 +120,7 @@ class Cleaning:
         self.check_excluded(names)
 
     def check_excluded(self, names: Sequence[str]) -> None:
-        """Refuse excluded names that nobody has.
-
-        Parameters
-        ----------
-        names
-            All candidates.
-        """
+        """Refuse excluded names that no candidate has."""
         for name in self.exclude:
             if name not in names:
                 shown = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
@@ -203,16 +185,10 @@ class Cleaner:
         return found[0] if len(found) == 1 else WRITE_INS
 
     def clean(self, codes: Ints, tied: Flags | None, weights: Longs) -> tuple[Ints, Flags | None]:
-        """Ballots by the rule, candidates moved up to the first places.
+        """Ballots by the rule, candidates moved up to the first places; ``weights`` say how often each was cast.
 
-        Parameters
-        ----------
-        codes
-            One row per ballot, one column per rank: a candidate's index, ``SKIPPED``, ``OVERVOTED`` or ``DROPPED``.
-        tied
-            For each place whether it is tied with the place before it, if there are ties.
-        weights
-            How often each ballot was cast, for the counts.
+        ``codes`` has a row per ballot and a column per rank: a candidate's index, ``SKIPPED``, ``OVERVOTED`` or
+        ``DROPPED``. ``tied`` says which places are tied with the place before.
         """
         rule, rows = self.rule, len(codes)
         orders = np.full(codes.shape, -1, np.int32)
@@ -251,15 +227,7 @@ class Cleaner:
         return orders, shared
 
     def notes(self, what: str, items: Sequence[str]) -> list[str]:
-        """What was cleaned, and names that look as if they were no candidates.
-
-        Parameters
-        ----------
-        what
-            The file or table.
-        items
-            The candidates.
-        """
+        """What was cleaned, and names that look as if they were no candidates."""
         words = {
             "skipped": "with a skipped rank before another",
             "overvote": "with an overvote",

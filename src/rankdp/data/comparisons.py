@@ -25,7 +25,7 @@ import numpy as np
 import pyarrow as pa
 
 from rankdp.checks import one_of, whole
-from rankdp.data.cells import check_item, check_items, folded, natural
+from rankdp.data.cells import alike, check_item, check_items, natural
 from rankdp.data.columns import check_names, listed_names, refuse_nested
 from rankdp.data.counts import STEPS, PairCounts
 from rankdp.data.covariates import Covariate, VoteRows
@@ -340,12 +340,10 @@ def _from_data(table: Table, columns: VoteColumns) -> tuple[str, ...]:
         check_item(name, lambda: f"{table.what}: an item")
     if not listed:
         raise InputError(f"{table.what}: there are no items in the votes")
-    first: dict[str, str] = {}
-    for name in listed:
-        if (other := first.setdefault(folded(name), name)) != name:
-            raise InputError(
-                f"{table.what}: {other!r} and {name!r} differ in capitals or spaces only, and would be two "
-                "items; spell them alike, or list the items by ",
-                Setting("items"),
-            )
+    if two := alike(listed):
+        raise InputError(
+            f"{table.what}: {two[0]!r} and {two[1]!r} differ in capitals or spaces only, and would be two items; "
+            "spell them alike, or list the items by ",
+            Setting("items"),
+        )
     return tuple(listed)

@@ -186,21 +186,12 @@ def read_rankings(source: Any, **reading: Any) -> Rankings:
         return Rankings.concatenate(repeated(counted, asked.ties, BATCH_ROWS))
     with open_rankings(source, **reading) as reader:
         needed = (reader.rows or 0) * reader.width * 4
-        if needed > _memory():
+        if needed > os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"):
             raise InputError(
                 f"{reader.path}: the file announces {reader.rows} rankings, which need {needed / 1e9:.0f} GB "
                 "of memory; read it in batches with open_rankings"
             )
-        return _all_of(reader)
-
-
-def _all_of(reader: RankingsReader) -> Rankings:
-    return Rankings.concatenate(reader, sort_items=not reader.declared_items)
-
-
-def _memory() -> int:
-    """The bytes of memory of this machine."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        return Rankings.concatenate(reader, sort_items=not reader.declared_items)
 
 
 class RankingsWriter:

@@ -122,25 +122,27 @@ def row_batches(
 ) -> Iterator[Rankings]:
     """Rankings from the batches of a table with a row per ranking."""
     for file, start, batch in stream:
+
+        def at(row: int, file: int = file, start: int = start) -> str:
+            return where(file, start + row)
+
         with in_a_sentence(what):
-            rankings = rankings_of(batch, columns, known, partial(later, where, file, start), ties)
+            rankings = _rankings_of(batch, columns, known, at, ties)
         yield rankings
 
 
-def later(where: WhereIn, file: int, start: int, row: int) -> str:
-    """The place of a row of a batch that begins with row `start` of a file."""
-    return where(file, start + row)
-
-
-def rankings_of(batch: Any, columns: Columns, known: Known, where: Where, ties: ReadTies) -> Rankings:
+def _rankings_of(batch: Any, columns: Columns, known: Known, where: Where, ties: ReadTies) -> Rankings:
     """The rankings of an Arrow batch with a row per ranking: a column per place, or a column per item."""
     if columns.layout == "wide":
         orders, tied = _gathered([encode(batch.column(name)) for name in columns.ranks], known, where), None
     else:
-        entries = _ranked_entries(batch, columns, known, where)
+        ranks, positions = rank_table(batch, columns, known, where)
+        if (silent := np.flatnonzero(~ranks.any(axis=1))).size:
+            raise InputError(f"{where(int(silent[0]))}: no item is ranked; a ranking lists at least one")
+        rows, places = np.nonzero(ranks)
+        entries = rows.astype(np.int64), positions[places], ranks[rows, places]
         orders, again = orders_from_long(
-            *(*entries, known.items, ties, lambda entry: where(int(entries[0][entry]))),
-            shape=(batch.num_rows, len(columns.ranks)),
+            *entries, known.items, ties, lambda entry: where(int(rows[entry])), shape=ranks.shape
         )
         tied = _kept(again, ties)
     return Rankings._of(orders, known.items, *_about_voters(batch, columns, where), tied, known.from_data)
@@ -151,27 +153,23 @@ def _kept(tied: Flags, ties: ReadTies) -> Flags | None:
     return tied if ties == "keep" and tied.any() else None
 
 
-def _ranked_entries(batch: Any, columns: Columns, known: Known, where: Where) -> tuple[Longs, Longs, Longs]:
-    """The row, item and rank of every listed item of a table with a column of ranks per item."""
+def rank_table(
+    batch: Any, columns: Columns, known: Known, where: Where, skipped: Callable[[Any], bool] = lambda value: False
+) -> tuple[Longs, Longs]:
+    """The ranks in a table with a column per item (0 for none, or a ``skipped`` cell), and the columns' items."""
+    if strange := next((item for item in columns.items if item not in known), None):
+        raise InputError(f"{where(0)}: {strange!r}, of a column, is not one of the {len(known.items)} items given")
     ranks = np.zeros((batch.num_rows, len(columns.ranks)), np.int64)
     for place, name in enumerate(columns.ranks):
         cells = encode(batch.column(name))
-        first = cells.first_rows()
-        meaning = [cell_rank(value, name, partial(where, int(first[code]))) for code, value in enumerate(cells.values)]
+        rows = cells.first_rows().tolist()
+        said = zip(cells.values, rows, strict=False)
+        meaning = [0 if skipped(value) else _cell_rank(value, name, partial(where, row)) for value, row in said]
         ranks[:, place] = np.array([*meaning, 0], np.int64)[cells.codes]
-    silent = np.flatnonzero(~ranks.any(axis=1))
-    if silent.size:
-        raise InputError(f"{where(int(silent[0]))}: no item is ranked; a ranking lists at least one")
-    rows, places = np.nonzero(ranks)
-    moved = []
-    for item in columns.items:
-        if item not in known:
-            raise InputError(f"{where(0)}: {item!r}, of a column, is not one of the {len(known.items)} items given")
-        moved.append(known.position(item))
-    return rows.astype(np.int64), np.array(moved, np.int64)[places], ranks[rows, places]
+    return ranks, np.array([known.position(item) for item in columns.items], np.int64)
 
 
-def cell_rank(value: Any, column: str, at: Callable[[], str]) -> int:
+def _cell_rank(value: Any, column: str, at: Callable[[], str]) -> int:
     """The rank in a cell, 0 where it is blank."""
     text = text_of(value)
     if text is None or text in MISSING:
@@ -230,20 +228,19 @@ def _grouped(table: Any, columns: Columns, known: Known, ties: ReadTies, where: 
     item_column, rank_column = columns.ranks
     voters, epsilons, offsets = _about_voters(table, columns, where)
     coded = encode(voters)
-    ranks = numbers(table.column(rank_column), "rating" if columns.ratings else "rank", where)
+    ranks = said_ranks(table.column(rank_column), columns.ratings, where)
     if columns.ratings:
-        ranks = ranks_of(ranks, coded.codes, where)
-    wrong = np.flatnonzero((ranks != np.floor(ranks)) & ~np.isnan(ranks) | (ranks >= 2**31) | (ranks < 1))
-    if wrong.size:
-        row = int(wrong[0])
-        raise InputError(f"{where(row)}: a rank must be a whole number from 1 on, got {float(ranks[row]):g}")
+        ranks = ranks_of(ranks, coded.codes)
     cells = encode(table.column(item_column))
     names = understand([cells], known, where)[0]
     items = np.array([*(known.position(name) for name in names), -1], dtype=np.int64)[cells.codes]
     if (items < 0).any():
         raise InputError(f"{where(int((items < 0).argmax()))}: the item is blank")
     listed = np.flatnonzero(~np.isnan(ranks))
-    _refuse_silent(coded.codes, listed, coded.values, where)
+    silent = np.flatnonzero(np.bincount(coded.codes[listed], minlength=len(coded.values)) == 0)
+    if silent.size:
+        at = where(int((coded.codes == silent[0]).argmax()))
+        raise InputError(f"{at}: voter {coded.values[int(silent[0])]!r} has no rank at all")
     entries = coded.codes[listed].astype(np.int64), items[listed], ranks[listed].astype(np.int64)
     orders, tied = orders_from_long(*entries, known.items, ties, lambda entry: where(int(listed[entry])))
     ids = pa.array(coded.values, type=voters.type)
@@ -252,10 +249,18 @@ def _grouped(table: Any, columns: Columns, known: Known, ties: ReadTies, where: 
     return Rankings._of(orders, known.items, ids, epsilons, offsets, _kept(tied, ties), known.from_data)
 
 
-def ranks_of(ratings: Floats, codes: Ints | Longs, where: Where) -> Floats:
+def said_ranks(column: Any, ratings: bool, where: Where) -> Floats:
+    """The ranks, or ratings, that a column of a long table holds, NaN where it is blank."""
+    ranks = numbers(column, "rating" if ratings else "rank", where)
+    wrong = np.isinf(ranks) if ratings else (ranks != np.floor(ranks)) | (ranks < 1) | (ranks >= 2**31)
+    if (rows := np.flatnonzero(wrong & ~np.isnan(ranks))).size:
+        rule = "a rating must be a finite number" if ratings else "a rank must be a whole number from 1 on"
+        raise InputError(f"{where(int(rows[0]))}: {rule}, got {float(ranks[rows[0]]):g}")
+    return ranks
+
+
+def ranks_of(ratings: Floats, codes: Ints | Longs) -> Floats:
     """The rank of every rating among the ratings of its voter, 1 for the highest; a missing rating has no rank."""
-    if np.isinf(ratings).any():
-        raise InputError(f"{where(int(np.isinf(ratings).argmax()))}: a rating must be a finite number")
     ranks = np.full(len(ratings), np.nan)
     rated = np.flatnonzero(~np.isnan(ratings))
     order = rated[np.lexsort((-ratings[rated], codes[rated]))]
@@ -264,13 +269,6 @@ def ranks_of(ratings: Floats, codes: Ints | Longs, where: Where) -> Floats:
     steps = np.cumsum(begins | np.append(True, rating[1:] != rating[:-1])[: len(order)])
     ranks[order] = steps - np.maximum.accumulate(np.where(begins, steps, 0)) + 1
     return ranks
-
-
-def _refuse_silent(codes: Ints, listed: NDArray[np.intp], voters: Sequence[Any], where: Where) -> None:
-    silent = np.flatnonzero(np.bincount(codes[listed], minlength=len(voters)) == 0)
-    if silent.size:
-        row = int((codes == silent[0]).argmax())
-        raise InputError(f"{where(row)}: voter {voters[int(silent[0])]!r} has no rank at all")
 
 
 def _one_each(values: NDArray[Number], codes: Ints, what: str, where: Where) -> NDArray[Number]:

@@ -62,8 +62,8 @@ class Rankings:
         cls,
         orders: Ints,
         items: tuple[str, ...],
-        voters: Any,
-        epsilons: Floats | None,
+        voters: Any = None,
+        epsilons: Floats | None = None,
         offsets: Ints | None = None,
         tied: Flags | None = None,
         items_from_data: bool = False,
@@ -96,18 +96,11 @@ class Rankings:
             if options:
                 raise InputError(f"these rankings are open already: {', '.join(options)} cannot be given again")
             return source
-        known = (
-            "__arrow_c_stream__",
-            "toArrow",
-            "kinds",
-            "collect_schema",
-            "with_format",
-            "candidates",
-            "alternatives_name",
-        )
+        known = ("__arrow_c_stream__", "toArrow", "kinds", "collect_schema", "with_format")
+        profiles = ("candidates", "alternatives_name")
         files = source if isinstance(source, (list, tuple)) else [source]
         named = all(isinstance(file, (str, PathLike)) for file in files)
-        if not named and not any(hasattr(source, name) for name in known):
+        if not named and not any(hasattr(source, name) for name in (*known, *profiles)):
             raise InputError(
                 "rankings must be a rankdp.Rankings, a path or a table (PyArrow, pandas, Polars, DuckDB, Spark), "
                 f"got {type(source).__name__}"
@@ -211,7 +204,8 @@ class Rankings:
         """
         asked = {"voter_column": voter_column, "epsilon_column": epsilon_column, "offset_column": offset_column}
         asked |= {"layout": layout, **opening}
-        return cls.concatenate([FORMATS["read"](path, items=items, ties=ties, columns=columns, **asked)])
+        rankings: Self = FORMATS["read"](path, items=items, ties=ties, columns=columns, **asked)
+        return rankings
 
     @classmethod
     def from_frame(cls, frame: Any, items: Iterable[Any] | None = None, **reading: Any) -> Self:
@@ -283,7 +277,7 @@ class Rankings:
             raise InputError(f"orders must have one row for each of the {len(self)} rankings, got {len(array)}")
         check_orders(array, self.items)
         public = None if offsets is None else check_offsets(offsets, len(array))
-        return self._of(array, self.items, self._voters, self.epsilons, public, None, self.items_from_data)
+        return self._with(orders=array, offsets=public, tied=None)
 
     def with_epsilons(self, epsilons: Any) -> Self:
         """The same rankings, each with an epsilon of its own.
@@ -293,12 +287,11 @@ class Rankings:
         epsilons
             One finite number above 0 for each row.
         """
-        own = check_epsilons(epsilons, len(self))
-        return self._of(self.orders, self.items, self._voters, own, self.offsets, self.tied, self.items_from_data)
+        return self._with(epsilons=check_epsilons(epsilons, len(self)))
 
     def without_voters(self) -> Self:
         """The same rankings without their voters' ids."""
-        return self._of(self.orders, self.items, None, self.epsilons, self.offsets, self.tied, self.items_from_data)
+        return self._with(voters=None)
 
     def take(self, rows: Any) -> Self:
         """The rows with these numbers, in this order.
@@ -311,9 +304,14 @@ class Rankings:
         return self._rows(rows, self.voters)
 
     def _rows(self, rows: Any, voters: Any) -> Self:
-        parts = (voters, self.epsilons, self.offsets, self.tied)
-        some = [None if part is None else part[rows] for part in parts]
-        return self._of(self.orders[rows], self.items, some[0], some[1], some[2], some[3], self.items_from_data)
+        parts = {"voters": voters, "epsilons": self.epsilons, "offsets": self.offsets, "tied": self.tied}
+        some = {name: None if part is None else part[rows] for name, part in parts.items()}
+        return self._with(orders=self.orders[rows], **some)
+
+    def _with(self, **parts: Any) -> Self:
+        """The same table with other parts, which are checked already."""
+        mine = {name.lstrip("_"): getattr(self, name) for name in self.__slots__}
+        return self._of(**(mine | parts))
 
     @property
     def voters(self) -> Any:
@@ -444,10 +442,10 @@ class Rankings:
 def _stack(parts: Sequence[Ints]) -> Ints:
     """Rows under rows; narrower parts are padded."""
     width = max(part.shape[1] for part in parts)
-    missing = [width - part.shape[1] for part in parts]
+    narrow = [((0, 0), (0, width - part.shape[1])) for part in parts]
     padded = [
-        np.pad(part, ((0, 0), (0, cells)), constant_values=-1) if cells else part
-        for part, cells in zip(parts, missing, strict=True)
+        part if part.shape[1] == width else np.pad(part, cells, constant_values=-1)
+        for part, cells in zip(parts, narrow, strict=True)
     ]
     return np.concatenate(padded)
 
