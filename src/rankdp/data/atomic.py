@@ -1,4 +1,4 @@
-"""All of a file or nothing of it, and never a value beside another value's promise.
+"""All of a file or nothing of it, and never a value with another value's promise.
 
 A file is written under a temporary name in its target's directory, put on disk, and renamed. A released value has its
 guarantee in PATH.release.json, its *sidecar*, and two files cannot be renamed at once. So the order is
@@ -37,17 +37,20 @@ KEPT: list[str] = []
 _NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EACCES, errno.EPERM, errno.EBADF)
 
 
+@contextmanager
+def _writing(path: str, what: str = "file", doing: str = "written") -> Iterator[None]:
+    """Tell in one sentence what the system refuses."""
+    try:
+        yield
+    except OSError as problem:
+        raise system_problem(path, problem, doing, what) from None
+
+
 class NewFile:
     """A file being written: content goes to ``temporary``; ``keep`` puts it in place, leaving by an error removes it.
 
-    Parameters
-    ----------
-    path
-        The file to make or replace. A symbolic link stays one, and what it points to is replaced.
-    source
-        The file, or files, that are being read meanwhile and must not be replaced.
-    private
-        Readable by its owner alone.
+    A symbolic link stays one, and what it points to is replaced. ``source`` is the file, or files, that are being read
+    meanwhile and must not be replaced; a ``private`` file is readable by its owner alone.
     """
 
     def __init__(
@@ -72,18 +75,13 @@ class NewFile:
                 raise InputError(f"{place}: this is not a regular file")
         if self.target.exists() and any(self.target.samefile(read) for read in sources):
             raise InputError(f"{self.path}: this is the file being read; write to another one")
-        try:
+        with _writing(self.path):
             os.close(os.open(self.temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600 if private else 0o666))
-        except OSError as problem:
-            raise system_problem(self.path, problem, "written") from None
 
     def write(self, content: bytes) -> None:
         """Append to the temporary file."""
-        try:
-            with self.temporary.open("ab") as file:
-                file.write(content)
-        except OSError as problem:
-            raise system_problem(self.path, problem, "written") from None
+        with _writing(self.path), self.temporary.open("ab") as file:
+            file.write(content)
 
     def promise(self, facts: Mapping[str, Any]) -> None:
         """Say what the sidecar is to state about this file (``Release.to_dict``)."""
@@ -95,34 +93,32 @@ class NewFile:
             return
         aside: list[tuple[Path, Path]] = []
         try:
-            sync(self.temporary)
-            if self._promise is not None:
-                self._write_sidecar(self._promise)
-            for old in dict.fromkeys([self._sidecar, Path(f"{self.target}{SIDECAR}")]):
-                if old.is_file():
-                    aside.append((old, _temporary(old)))
-                    old.replace(aside[-1][1])
-            sync(self.target.parent)
-            self.temporary.replace(self.target)
-            KEPT.append(self.path)
-            sync(self.target.parent)
-            if self._promise is not None:
-                self._new_sidecar.replace(self._sidecar)
-                sync(self._sidecar.parent)
-        except OSError as problem:
-            raise system_problem(self.path, problem, "written") from None
+            with _writing(self.path):
+                sync(self.temporary)
+                if self._promise is not None:
+                    self._write_sidecar(self._promise)
+                for old in dict.fromkeys([self._sidecar, Path(f"{self.target}{SIDECAR}")]):
+                    if old.is_file():
+                        aside.append((old, _temporary(old)))
+                        old.replace(aside[-1][1])
+                sync(self.target.parent)
+                self.temporary.replace(self.target)
+                KEPT.append(self.path)
+                sync(self.target.parent)
+                if self._promise is not None:
+                    self._new_sidecar.replace(self._sidecar)
+                    sync(self._sidecar.parent)
         finally:
             self._clear(aside)
 
     def keep_first(self) -> None:
         """Put the file in place unless another process was first."""
         try:
-            sync(self.temporary)
-            with suppress(FileExistsError):
-                os.link(self.temporary, self.target)
-            sync(self.target.parent)
-        except OSError as problem:
-            raise system_problem(self.path, problem, "written") from None
+            with _writing(self.path):
+                sync(self.temporary)
+                with suppress(FileExistsError):
+                    os.link(self.temporary, self.target)
+                sync(self.target.parent)
         finally:
             self.drop()
 
@@ -167,14 +163,7 @@ class NewFile:
 def write_whole(path: str | os.PathLike[str], content: bytes, promise: Mapping[str, Any] | None = None) -> None:
     """Write ``content`` to ``path``; on any problem an existing file stays as it was.
 
-    Parameters
-    ----------
-    path
-        The file to make or replace.
-    content
-        All of it.
-    promise
-        What the sidecar states (``Release.to_dict``); without it there is no sidecar afterwards.
+    ``promise`` is what the sidecar states (``Release.to_dict``); without it there is no sidecar afterwards.
     """
     with NewFile(path) as file:
         file.write(content)
@@ -225,13 +214,12 @@ def new_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
     target = Path(path)
     temporary = _temporary(target)
     try:
-        temporary.mkdir()
-        yield temporary
-        temporary.replace(target)
-        KEPT.append(os.fspath(path))
-        sync(target.parent)
-    except OSError as problem:
-        raise system_problem(str(target), problem, "written") from None
+        with _writing(str(target)):
+            temporary.mkdir()
+            yield temporary
+            temporary.replace(target)
+            KEPT.append(os.fspath(path))
+            sync(target.parent)
     finally:
         with suppress(OSError):
             shutil.rmtree(temporary)
@@ -252,10 +240,8 @@ def sync(path: Path) -> None:
 
 def make_directory(path: Path) -> None:
     """Make a directory and those above it, where they are not there yet."""
-    try:
+    with _writing(str(path), "directory", "made"):
         path.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise system_problem(str(path), problem, "made", "directory") from None
 
 
 def known_ending(path: str | os.PathLike[str], formats: Sequence[str]) -> str:

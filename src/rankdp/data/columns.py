@@ -35,16 +35,8 @@ VOTER_NAMES = (
     "id",
 )
 ITEM_NAMES = (
-    "item",
-    "item_id",
-    "itemid",
-    "item_name",
-    "alternative",
-    "candidate",
-    "option",
-    "choice",
-    "object",
-    "product",
+    *("item", "item_id", "itemid", "item_name", "alternative"),
+    *("candidate", "option", "choice", "object", "product"),
 )
 RANK_NAMES = ("rank", "ranking", "position", "place", "tier")
 RATING_NAMES = ("rating", "stars", "score", "grade")

@@ -82,17 +82,7 @@ class VoteRows:
 
     @classmethod
     def of(cls, left: Longs, right: Longs, outcome: Longs, weights: Longs, covariates: Floats) -> VoteRows:
-        """From rows: the items on either side, the outcome (0 left, 1 right, 2 a tie), and covariates as left - right.
-
-        Parameters
-        ----------
-        left, right, outcome
-            One number per row.
-        weights
-            How many comparisons each row stands for.
-        covariates
-            One column per covariate.
-        """
+        """From rows: the items on either side, the outcome (0 left, 1 right, 2 tie), covariates as left - right."""
         if int(weights.sum(dtype=np.float64)) > MOST_COMPARISONS:
             raise InputError(f"there must be at most 2^40 comparisons with covariates, got {int(weights.sum()):,}")
         first, second = np.minimum(left, right), np.maximum(left, right)

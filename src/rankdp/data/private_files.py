@@ -20,13 +20,7 @@ _MAKING = threading.Lock()  # closing a file drops the locks that this process h
 
 
 def make_private(path: str | os.PathLike[str]) -> None:
-    """Make an empty file with mode 0600 unless the path exists, which is never opened here.
-
-    Parameters
-    ----------
-    path
-        The database. The operating system's refusal is raised as it is.
-    """
+    """Make an empty file with mode 0600 unless the path exists; what exists is never opened."""
     with _MAKING, suppress(FileExistsError):
         os.close(os.open(os.path.realpath(path), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
@@ -34,10 +28,7 @@ def make_private(path: str | os.PathLike[str]) -> None:
 def tighten(path: str | os.PathLike[str]) -> None:
     """Take the rights of group and others from a database of this user and from its companions.
 
-    Parameters
-    ----------
-    path
-        The database. A file of another user, or on a disk that cannot be written, stays as it is.
+    A file of another user, or on a disk that cannot be written, stays as it is.
     """
     main = os.path.realpath(path)
     for file in (Path(main + end) for end in ("", *COMPANIONS)):

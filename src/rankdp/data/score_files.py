@@ -47,14 +47,7 @@ def read_scores(
 ) -> ScoreTable:
     """The names and scores of a file, or one sentence that says what is wrong with it and where.
 
-    Parameters
-    ----------
-    path
-        The file.
-    item_column, score_column
-        The columns, where their names are not the usual ones.
-    **opening
-        ``sheet`` and ``encoding``, as in `rankdp.data.tables.open_table`.
+    ``opening`` are ``sheet`` and ``encoding``, as in `rankdp.data.tables.open_table`.
     """
     name = os.fspath(path)
     with a_file(name, "scores"):
@@ -96,9 +89,7 @@ def _score(value: Any, column: str, row: int, where: Where) -> float:
     if value is None or (isinstance(value, str) and not value.strip()):
         raise InputError(f"{where(row)}: the {column} is blank")
     try:
-        if isinstance(value, (bool, bytes)):
-            raise TypeError  # noqa: TRY301
-        number = float(value)
+        number = float(str(value) if isinstance(value, (bool, bytes)) else value)  # which are no numbers
     except (TypeError, ValueError, OverflowError):
         raise InputError(f"{where(row)}: the {column} must be a number, got {value!r}") from None
     if not np.isfinite(number):
@@ -106,40 +97,26 @@ def _score(value: Any, column: str, row: int, where: Where) -> float:
     return number
 
 
+def check_ending(path: str | os.PathLike[str]) -> str:
+    """The format in which scores are written, by the ending of the file; another ending is refused."""
+    return _WRITTEN[known_ending(path, tuple(_WRITTEN))]
+
+
 def encoded(path: str | os.PathLike[str], table: ScoreTable, scores: Floats) -> bytes:
     """The table with other scores, in the format that the ending of ``path`` says."""
-    return _encoders[_WRITTEN[known_ending(path, tuple(_WRITTEN))]](table, scores)
-
-
-def check_ending(path: str | os.PathLike[str]) -> None:
-    """Refuse a target whose format is not known, before anything is read."""
-    known_ending(path, tuple(_WRITTEN))
-
-
-def _csv_bytes(table: ScoreTable, scores: Floats) -> bytes:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([table.item_column, table.score_column])
-    writer.writerows(zip(table.names, scores.tolist(), strict=True))
-    return text.getvalue().encode()
-
-
-def _json_bytes(table: ScoreTable, scores: Floats) -> bytes:
-    names = [name if isinstance(name, (str, int, float)) else str(name) for name in table.names]
-    records = [
-        {table.item_column: name, table.score_column: score} for name, score in zip(names, scores.tolist(), strict=True)
-    ]
-    return (json.dumps(records, indent=1, ensure_ascii=False) + "\n").encode()
-
-
-def _parquet_bytes(table: ScoreTable, scores: Floats) -> bytes:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    sink = pa.BufferOutputStream()
-    columns = {table.item_column: pa.array(table.names), table.score_column: pa.array(scores)}
-    pq.write_table(pa.table(columns), sink)
-    return bytes(sink.getvalue().to_pybytes())
-
-
-_encoders = {"csv": _csv_bytes, "json": _json_bytes, "parquet": _parquet_bytes}
+    columns, form = (table.item_column, table.score_column), check_ending(path)
+    if form == "parquet":
+        sink = pa.BufferOutputStream()
+        pq.write_table(pa.table([pa.array(table.names), pa.array(scores)], columns), sink)
+        return bytes(sink.getvalue().to_pybytes())
+    rows = zip(table.names, scores.tolist(), strict=True)
+    if form == "csv":
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows([columns, *rows])
+        return text.getvalue().encode()
+    named = ((name if isinstance(name, (str, int, float)) else str(name), score) for name, score in rows)
+    records = [dict(zip(columns, row, strict=True)) for row in named]
+    return (json.dumps(records, indent=1, ensure_ascii=False) + "\n").encode()

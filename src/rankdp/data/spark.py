@@ -124,26 +124,18 @@ class SparkRankings:
 
 @contextmanager
 def new_directory(frame: Any, target: str) -> Iterator[Directory]:
-    """A new directory on a file system that Spark reaches; whatever fails, nothing stays behind.
-
-    Parameters
-    ----------
-    frame
-        A DataFrame of the session.
-    target
-        The path or address of the directory.
-    """
-    session, beside = frame.sparkSession, target.rstrip("/") + SIDECAR
+    """A new directory on a file system that the session of a DataFrame reaches; if anything fails, it is removed."""
+    session, sidecar = frame.sparkSession, target.rstrip("/") + SIDECAR
     files = _DriverFiles(session) if hasattr(session, "_jsparkSession") else _WorkerFiles(session)
     with _told(target):
-        if files.exists(target) or files.exists(beside):
+        if files.exists(target) or files.exists(sidecar):
             raise InputError(f"{target}: there is something of this name already; ", Setting("target"), " must be new")
         if not files.make(target):
             raise InputError(f"{target}: the directory could not be made")
     try:
-        yield Directory(session, target, files, beside)
+        yield Directory(session, target, files, sidecar)
     except BaseException:
-        for made in (target, beside):
+        for made in (target, sidecar):
             files.remove(made)
         raise
 
@@ -253,7 +245,7 @@ class Directory:
     session: Any
     target: str
     files: _DriverFiles | _WorkerFiles
-    beside: str
+    sidecar: str
 
     def keep(self, frame: Any) -> Any:
         """The rows of a DataFrame, computed once and for all: what is returned reads the files written here.
@@ -269,7 +261,7 @@ class Directory:
     def promise(self, facts: Mapping[str, Any]) -> None:
         """Write TARGET.release.json."""
         with _told(self.target):
-            self.files.write(self.beside, json.dumps(facts, indent=2).encode())
+            self.files.write(self.sidecar, json.dumps(facts, indent=2).encode())
 
 
 def _batches(arrow: Iterable[Any], columns: Columns, known: Known) -> Iterator[Rankings]:

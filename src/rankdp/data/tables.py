@@ -247,7 +247,7 @@ class ParquetFiles(_Files):
             path = self.paths[number]
             with open_checked(path, coded) as file:
                 for _, group, start in mine:
-                    for batch in read_group(path, file, group, columns, batch_rows or BATCH_ROWS, use_threads=True):
+                    for batch in read_group(path, file, group, columns, batch_rows or BATCH_ROWS):
                         yield number, start, batch
                         start += batch.num_rows
                         done += batch.num_rows
@@ -265,7 +265,7 @@ class TextFiles(_Files):
         super().__init__(what, [file.path for file in files])
         self._files = files
         for file in files:
-            self._same_columns(file.path, file.kinds)
+            self._same_columns(file.path, dict.fromkeys(file.names, "text"))
         check_names(files[0].names, files[0].path)
 
     def batches(

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rankdp.data.cells import check_item
 from rankdp.data.formats.texts import lines_of
@@ -44,7 +44,7 @@ class BltFile:
         self._tokens = self._numbers()
         count = self._number("the number of candidates", 1, _MOST_CANDIDATES)
         seats = self._number("the number of seats")
-        self.notes.append(f"the file is of an election of {seats} seat{'s' * (seats != 1)}")
+        self.notes.append(seats_note(seats))
         withdrawn: set[int] = set()
         ballots: list[tuple[int, int, Groups]] = []
         token = self._next("a ballot")
@@ -131,11 +131,21 @@ class BltFile:
                 raise self.problem(line, f"the name of candidate {place} is blank")
             check_item(name, lambda line=line: f"{self.path}, line {line}: the candidate's name")  # type: ignore[misc]
         self.title = found[count][1] if len(found) > count else ""
-        names = [name for _, name in found[:count]]
-        shared = [name for name, times in Counter(names).items() if times > 1]
-        for name in shared:
-            self.notes.append(f"several candidates are called {name!r}: their numbers keep them apart")
-        return [f"{name} ({place})" if name in shared else name for place, name in enumerate(names, 1)]
+        names, notes = kept_apart([name for _, name in found[:count]])
+        self.notes += notes
+        return names
+
+
+def kept_apart(names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Candidates of one name with their numbers behind it, and notes that say so."""
+    shared = [name for name, times in Counter(names).items() if times > 1]
+    notes = [f"several candidates are called {name!r}: their numbers keep them apart" for name in shared]
+    return [f"{name} ({place})" if name in shared else name for place, name in enumerate(names, 1)], notes
+
+
+def seats_note(seats: int) -> str:
+    """How many are elected, for the eyes of whoever holds the file."""
+    return f"the file is of an election of {seats} seat{'s' * (seats != 1)}"
 
 
 def _unquoted(line: str) -> str:

@@ -60,15 +60,7 @@ def is_common_data(path: str) -> bool:
 
 
 def counted_records(path: str, contest: str | None) -> CountedOrders:
-    """The candidates of a contest, its distinct ballots with their counts, and what was done with them.
-
-    Parameters
-    ----------
-    path
-        The file.
-    contest
-        The name of the contest, where there are several.
-    """
+    """The candidates of a contest, its distinct ballots with their counts, and what was done with them."""
     found: Counter[tuple[str, frozenset[tuple[int, str]]]] = Counter()
     number = 0
 

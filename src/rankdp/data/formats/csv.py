@@ -60,10 +60,10 @@ def read_header(path: str, encoding: str | None = None) -> CsvFile:
     if not any(names):
         raise InputError(f"{path}, line 1: the header is blank; the first line names the columns")
     if _QUALTRICS not in names:
-        return CsvFile(path, names, dict.fromkeys(names, "text"), len(first), separator, encoding=encoding)
+        return CsvFile(path, names, len(first), separator, encoding=encoding)
     asked = _qualtrics_questions(path, more, separator, len(names))
     names = [_question_name(name, words) for name, words in zip(names, asked, strict=True)]
-    return CsvFile(path, names, dict.fromkeys(names, "text"), len(first), separator, 3, encoding)
+    return CsvFile(path, names, len(first), separator, 3, encoding)
 
 
 def _qualtrics_questions(path: str, text: bytes, separator: str, width: int) -> list[str]:

@@ -25,22 +25,14 @@ _BLOCK = 1 << 20
 
 
 def open_sheet(path: str, sheet: str | None = None) -> ExcelFile:
-    """One sheet of a workbook, its columns looked at.
-
-    Parameters
-    ----------
-    path
-        The file.
-    sheet
-        The name of the sheet; it may be left out where there is one sheet only.
-    """
+    """One sheet of a workbook, its columns looked at; a workbook of one sheet needs no name."""
     rows = _rows(path, sheet)
     header = [_text(cell) or "" for cell in next(rows, (0, []))[1]]
     while header and not header[-1]:
         header.pop()
     if not any(header):
         raise InputError(f"{path}, row 1: the header is blank; the first row names the columns")
-    return ExcelFile(path, header, dict.fromkeys(header, "text"), 0, sheet=sheet)
+    return ExcelFile(path, header, sheet=sheet)
 
 
 def _rows(path: str, sheet: str | None) -> Iterator[tuple[int, list[Any]]]:
@@ -120,6 +112,6 @@ class ExcelFile(TextFile):
             yield number, texts[:width] + [None] * (width - len(texts))
 
     def line(self, row: int) -> str:
-        """Where a row stands: the file and the number that Excel shows beside it."""
+        """Where a row stands: the file and the number that Excel shows for it."""
         numbers = (number for number, _ in self._cells())
         return f"{self.path}, row {next((number for at, number in enumerate(numbers) if at == row), row + 2)}"

@@ -25,18 +25,9 @@ _QUOTE, _FEED = ord('"'), ord("\n")
 
 
 class Guard(io.RawIOBase):
-    """A CSV file as checked UTF-8 with LF at line ends.
+    """A CSV file (its bytes, decompressed) as checked UTF-8 with LF at line ends.
 
-    Parameters
-    ----------
-    path
-        The file, for messages.
-    file
-        Its bytes, decompressed.
-    separator
-        What stands between two cells.
-    tell
-        Called with the bytes that have been read.
+    ``tell`` is called with the number of bytes that have been read.
     """
 
     def __init__(self, path: str, file: IO[bytes], separator: str, tell: Callable[[int], None]) -> None:

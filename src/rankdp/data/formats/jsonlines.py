@@ -31,7 +31,7 @@ def read_keys(path: str, encoding: str | None = None) -> JsonFile:
         raise InputError(
             f"{path}: there is no object with a key; JSON Lines have an object on each line, arrays several"
         )
-    return JsonFile(path, list(value), dict.fromkeys(value, "text"), 0, heads=0, encoding=encoding)
+    return JsonFile(path, list(value), heads=0, encoding=encoding)
 
 
 def _lines(path: str, encoding: str | None) -> Iterator[tuple[int, bytes]]:

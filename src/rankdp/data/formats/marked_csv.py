@@ -102,7 +102,7 @@ class MarkedCsv:
         """The distinct sets of marks for a contest, and how many ballots have each."""
         columns = list(contest.places)
         names = [str(column) for column in range(self._width)]
-        text = CsvFile(self.path, names, {}, 0, heads=self._heads)
+        text = CsvFile(self.path, names, heads=self._heads)
         found: Counter[Marks] = Counter()
         start = 0
         for batch in text.batches(1 << 22, [str(column) for column in columns]):

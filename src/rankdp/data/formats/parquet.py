@@ -38,15 +38,13 @@ def _damaged(path: str, how: str) -> InputError:
     return InputError(f"{path}: the file is damaged ({how})")
 
 
-def read_group(
-    path: str, file: Any, group: int, columns: Sequence[str], batch_rows: int, use_threads: bool = False
-) -> Iterator[Any]:
+def read_group(path: str, file: Any, group: int, columns: Sequence[str], batch_rows: int) -> Iterator[Any]:
     """The record batches of one row group, each validated; refused when it does not hold the rows that it announces."""
     import pyarrow as pa
 
     announced, rows = file.metadata.row_group(group).num_rows, 0
     try:
-        stream = file.iter_batches(batch_rows, [group], list(columns), use_threads=use_threads)
+        stream = file.iter_batches(batch_rows, [group], list(columns), use_threads=True)
         batch = next(stream, None)
         _check_values(path, file, group, columns)
         while batch is not None:

@@ -16,10 +16,10 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections import Counter
 from pathlib import Path
 
 from rankdp.data.cells import check_item
+from rankdp.data.formats.blt import kept_apart, seats_note
 from rankdp.data.formats.texts import bare_suffix, lines_of, whole
 from rankdp.data.orders import CountedOrders
 from rankdp.errors import InputError
@@ -37,13 +37,7 @@ def is_scottish(path: str) -> bool:
 
 
 def counted_ward(path: str) -> CountedOrders:
-    """The candidates of a ward and its distinct ballots with their counts.
-
-    Parameters
-    ----------
-    path
-        The file.
-    """
+    """The candidates of a ward and its distinct ballots with their counts."""
     rows: list[tuple[int, list[str]]] = []
     for line, text in lines_of(path, whole(path)):
         cells = [cell.strip() for cell in next(csv.reader(io.StringIO(text)), []) if cell.strip()]
@@ -54,9 +48,7 @@ def counted_ward(path: str) -> CountedOrders:
     if len(named) != count or any(len(cells) < 2 for _, cells in named):
         raise InputError(f"{path}: the first line says {count} candidates, and {len(named)} are named")
     names = [f"{cells[1]} ({cells[2]})" if len(cells) > 2 else cells[1] for _, cells in named]
-    shared = [name for name, times in Counter(names).items() if times > 1]
-    notes = [f"several candidates are called {name!r}: their numbers keep them apart" for name in shared]
-    names = [f"{name} ({place})" if name in shared else name for place, name in enumerate(names, 1)]
+    names, notes = kept_apart(names)
     for name in names:
         check_item(name, lambda: f"{path}: the candidate's name")
     counted = []
@@ -68,6 +60,5 @@ def counted_ward(path: str) -> CountedOrders:
             raise InputError(f"{path}, line {line}: a candidate must be a number from 1 to {count}")
         counted.append((many, [[one - 1] for one in order]))
     ward = [cells[0] for line, cells in rows if line > named[-1][0]]
-    seats = int(rows[0][1][1])
-    notes.append(f"the file is of an election of {seats} seat{'s' * (seats != 1)}")
+    notes.append(seats_note(int(rows[0][1][1])))
     return CountedOrders.of(path, names, counted, None, notes, "".join(ward[:1]))

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from rankdp.data.cells import Kind
 from rankdp.errors import InputError, Setting
 
 COMPRESSED = (".gz", ".zst", ".bz2")
@@ -35,8 +34,7 @@ class TextFile(ABC):
 
     path: str
     names: list[str]
-    kinds: dict[str, Kind]
-    size: int
+    size: int = 0
     """Bytes to read at once are at least some times this."""
     separator: str = ","
     heads: int = 1
@@ -67,13 +65,7 @@ def codec(path: str) -> str | None:
 
 
 def known_encoding(name: str) -> str:
-    """An encoding in which one line cannot change how another is read: no bytes switch to another set of characters.
-
-    Parameters
-    ----------
-    name
-        What the caller calls it.
-    """
+    """An encoding in which one line cannot change how another is read: no bytes switch to another set of characters."""
     try:
         found = codecs.lookup(name).name
     except LookupError:
@@ -90,14 +82,8 @@ def known_encoding(name: str) -> str:
 def opened(path: str, ending: str = "", encoding: str | None = None) -> IO[bytes]:
     """A file's bytes, decompressed and as UTF-8.
 
-    Parameters
-    ----------
-    path
-        The file.
-    ending
-        Another ending than its own that says how it is compressed.
-    encoding
-        Its encoding; if not given, UTF-16 where its first two bytes say so, else UTF-8.
+    Another ``ending`` than its own may say how it is compressed. Without an ``encoding`` it is UTF-16 where its first
+    two bytes say so, else UTF-8.
     """
     file: io.BufferedReader
     if (packed := codec(path + ending)) is None:
