@@ -35,27 +35,17 @@ _COLUMNS = {"first": np.int32, "second": np.int32, "half_wins_first": np.int64, 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PairCounts:
-    """Half-wins of every compared pair, checked once and read-only.
-
-    Parameters
-    ----------
-    items
-        The names of the items.
-    first, second
-        The items of each pair as indices, `first < second`; pairs in increasing order and each once.
-    half_wins_first, half_wins_second
-        The half-wins of either item against the other: not negative, not both 0, with a total of at most 2^53.
-    steps
-        In how many steps a comparison is counted: a win adds 2 `steps` half-wins (`votes`). A mechanism refuses counts
-        in other steps than its noise.
-    """
+    """Half-wins of every compared pair, checked once and read-only."""
 
     items: tuple[str, ...]
     first: Ints
+    """The items of each pair as indices, `first < second`; pairs in increasing order and each once."""
     second: Ints
     half_wins_first: Longs
+    """The half-wins of either item against the other: not negative, not both 0, with a total of at most 2^53."""
     half_wins_second: Longs
     steps: int = 1
+    """A comparison is counted in so many steps: a win adds 2 `steps` half-wins. Noise must be in the same steps."""
 
     def __post_init__(self) -> None:
         columns = [_whole(name, getattr(self, name), dtype).copy() for name, dtype in _COLUMNS.items()]
@@ -96,19 +86,8 @@ class PairCounts:
     ) -> Self:
         """Counts from rows in any order, in which a pair may come more than once and either way round.
 
-        Parameters
-        ----------
-        left, right
-            The items of each row, as indices.
-        half_wins_left
-            The half-wins of the left item. Without `half_wins_right` a row is one comparison: 2 if the left item
-            won, 1 for a tie, 0 if it lost.
-        half_wins_right
-            The half-wins of the right item, where a row holds any number of comparisons.
-        items
-            The names of the items, or how many there are.
-        steps
-            In how many steps a comparison is counted, where `half_wins_right` is given.
+        `left` and `right` are indices of `items`, which are names or a number. Without `half_wins_right` a row is one
+        comparison, and its `half_wins_left` are 2 if the left item won, 1 for a tie, 0 if it lost.
         """
         from scipy.sparse import coo_array
 
@@ -138,14 +117,9 @@ class PairCounts:
 
     @classmethod
     def from_dense(cls, wins: Any, items: Iterable[Any] | None = None) -> Self:
-        """Counts from a square table.
+        """Counts from a square table: row i, column j holds how often i beat j, a tie being 0.5 for each side.
 
-        Parameters
-        ----------
-        wins
-            Row i, column j holds how often i beat j, with a tie as 0.5 for each side.
-        items
-            The names of the items, from "0" on where they are not given.
+        The items are called "0", "1", … where their names are not given.
         """
         table = np.asarray(wins)
         if table.ndim != 2 or table.shape[0] != table.shape[1] or not table.size:
@@ -175,12 +149,9 @@ class PairCounts:
 
     @classmethod
     def from_rankings(cls, rankings: Rankings) -> Self:
-        """Counts from rankings.
+        """Counts from rankings, each of which compares every pair of the items that it lists; the higher one wins.
 
-        Parameters
-        ----------
-        rankings
-            Each compares every pair of the items that it lists; the higher one wins. At most 20,000 items.
+        There may be at most 20,000 items.
         """
         m = len(rankings.items)
         if m * m > _DENSE_RANKINGS:

@@ -175,67 +175,41 @@ class _WorkerFiles:
     def __init__(self, session: Any) -> None:
         self._session = session
 
-    def _run(self, work: Callable[..., bool], *arguments: Any) -> bool:
-        task = self._session.range(1, numPartitions=1).mapInArrow(partial(_done, work, arguments), "done boolean")
+    def _done(self, action: str, place: str, content: bytes = b"") -> bool:
+        task = self._session.range(1, numPartitions=1).mapInArrow(partial(_act, action, place, content), "done boolean")
         return all(row["done"] for row in task.collect())
 
     def exists(self, place: str) -> bool:
-        return self._run(_exists, place)
+        return self._done("exists", place)
 
     def make(self, place: str) -> bool:
-        return self._run(_make, place)
+        return self._done("make", place)
 
     def write(self, place: str, content: bytes) -> None:
-        self._run(_write, place, content)
+        self._done("write", place, content)
 
     def remove(self, place: str) -> None:
-        self._run(_remove, place)
+        self._done("remove", place)
 
 
-def _done(work: Callable[..., bool], arguments: Sequence[Any], arrow: Iterable[Any]) -> Iterator[Any]:
+def _act(action: str, place: str, content: bytes, arrow: Iterable[Any]) -> Iterator[Any]:
+    """What a task does with a file or directory."""
     import pyarrow as pa
+    from pyarrow.fs import FileSystem, FileType, LocalFileSystem
 
     for batch in arrow:
-        if batch.num_rows:
-            yield pa.RecordBatch.from_pydict({"done": [work(*arguments)]})
-
-
-def _file_system(place: str) -> tuple[Any, str]:
-    from pyarrow.fs import FileSystem, LocalFileSystem
-
-    return FileSystem.from_uri(place) if ":" in place else (LocalFileSystem(), place)
-
-
-def _exists(place: str) -> bool:
-    from pyarrow.fs import FileType
-
-    files, path = _file_system(place)
-    return bool(files.get_file_info(path).type != FileType.NotFound)
-
-
-def _make(place: str) -> bool:
-    files, path = _file_system(place)
-    files.create_dir(path)
-    return True
-
-
-def _write(place: str, content: bytes) -> bool:
-    files, path = _file_system(place)
-    with files.open_output_stream(path) as stream:
-        stream.write(content)
-    return True
-
-
-def _remove(place: str) -> bool:
-    from pyarrow.fs import FileType
-
-    files, path = _file_system(place)
-    kind = files.get_file_info(path).type
-    if kind == FileType.Directory:
-        files.delete_dir(path)
-    elif kind != FileType.NotFound:
-        files.delete_file(path)
-    return True
+        if not batch.num_rows:
+            continue
+        files, path = FileSystem.from_uri(place) if ":" in place else (LocalFileSystem(), place)
+        kind = files.get_file_info(path).type
+        if action == "make":
+            files.create_dir(path)
+        elif action == "write":
+            with files.open_output_stream(path) as stream:
+                stream.write(content)
+        elif action == "remove" and kind != FileType.NotFound:
+            (files.delete_dir if kind == FileType.Directory else files.delete_file)(path)
+        yield pa.RecordBatch.from_pydict({"done": [action != "exists" or kind != FileType.NotFound]})
 
 
 @dataclass(frozen=True, slots=True)

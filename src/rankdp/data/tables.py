@@ -146,13 +146,15 @@ def find_files(*patterns: str, sheet: str | None = None, encoding: str | None = 
         parquet = [path for path in paths if _is_parquet(path)]
         if parquet and len(parquet) != len(paths):
             raise InputError(f"{what}: some of the files are Parquet and some are not")
-        if wrong := next((path for path in paths if sheet is not None and not _is_excel(path)), None):
-            raise InputError(f"{wrong}: ", Setting("sheet"), " is for Excel workbooks (.xlsx)")
-        if wrong := next((path for path in paths if encoding and (parquet or _is_excel(path))), None):
-            raise InputError(f"{wrong}: ", Setting("encoding"), " is for text files")
+        excel = {path for path in paths if Path(path).suffix.lower() == ".xlsx"}
+        for path in paths:
+            if sheet is not None and path not in excel:
+                raise InputError(f"{path}: ", Setting("sheet"), " is for Excel workbooks (.xlsx)")
+            if encoding and (parquet or path in excel):
+                raise InputError(f"{path}: ", Setting("encoding"), " is for text files")
         if parquet:
             return ParquetFiles(what, paths)
-        opened = [open_sheet(path, sheet) if _is_excel(path) else open_text(path, encoding) for path in paths]
+        opened = [open_sheet(path, sheet) if path in excel else open_text(path, encoding) for path in paths]
         return TextFiles(what, opened)
     except OSError as error:
         raise system_problem(str(error.filename or what), error, "read") from None
@@ -186,10 +188,6 @@ def a_file(path: str, what: str) -> Iterator[None]:
         raise InputError(f"{path}: there is no such file") from None
     except OSError as error:
         raise system_problem(path, error, "read") from None
-
-
-def _is_excel(path: str) -> bool:
-    return Path(path).suffix.lower() == ".xlsx"
 
 
 def _is_parquet(path: str) -> bool:
