@@ -1,6 +1,7 @@
-"""Names that a package loads when they are first used, listed once: in the stub next to its ``__init__.py``.
+"""Modules and names that are loaded when they are first used.
 
-Type checkers and editors read the stub; ``attach`` reads the same lines, ``from module import name as name``.
+The names of a package are listed once, in the stub next to its ``__init__.py``. Type checkers and editors read the
+stub; ``attach`` reads the same lines, ``from module import name as name``.
 """
 
 from __future__ import annotations
@@ -32,3 +33,13 @@ def attach(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]],
         return sorted({*vars(sys.modules[package]), *homes})
 
     return load, names, [name for name, home in homes.items() if home != package]
+
+
+class LazyModule:
+    """A module of another library, imported when something of it is first used."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module(self._name), name)

@@ -16,7 +16,10 @@ from rankdp.checks import is_whole
 from rankdp.data.cells import decoded, first_line
 from rankdp.data.orders import CountedOrders
 from rankdp.errors import InputError, Unsupported
+from rankdp.lazy import LazyModule
 from rankdp.types import Flags, Ints, Longs
+
+pa: Any = LazyModule("pyarrow")
 
 LIST_NAMES = ("ranking", "order", "ballot", "preferences", "rankings", "orders", "choices")
 """Columns of lists that are taken for orders, best first."""
@@ -76,8 +79,6 @@ def wide_lists(table: Any) -> Any:
 
     Any other table stays as it is.
     """
-    import pyarrow as pa
-
     lists = [field.name for field in table.schema if pa.types.is_list(field.type) or pa.types.is_large_list(field.type)]
     found = [name for name in lists if name.strip().lower() in LIST_NAMES]
     if len(found) != 1:

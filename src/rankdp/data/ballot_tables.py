@@ -11,7 +11,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import narwhals as nw
 import numpy as np
+import pyarrow as pa
 
 from rankdp.data.ballot_parts import Part, cleaned, orders_of_ranks, refuse_repeated, with_words
 from rankdp.data.cells import Coded, Known, Where, encode, in_a_sentence, understand
@@ -116,8 +118,6 @@ def _names_people(voter: str | None, asked: str | None) -> bool:
 
 def _rows_alike(held: Table, columns: Columns, weight: str | None, most: int, known: Known, cleaner: Cleaner) -> Part:
     """The distinct ballots of a table with a row per ballot; a row stands for at most ``most`` of them."""
-    import narwhals as nw
-
     used = [name for name in (*columns.ranks, columns.voter, weight) if name is not None]
     with asked(held, used) as ballots:
         amount, rows = nw.col(_AMOUNT), ballots.frame.with_columns(amount_of(weight, MOST_WEIGHT).alias(_AMOUNT))
@@ -149,8 +149,6 @@ def _rows_alike(held: Table, columns: Columns, weight: str | None, most: int, kn
 
 def _voters_alike(held: Table, columns: Columns, known: Known, cleaner: Cleaner) -> tuple[Part, Known]:
     """The distinct ballots of a table with a row per voter and candidate; equal ranks of a voter are ties."""
-    import narwhals as nw
-
     item, rank = columns.ranks
     voter = str(columns.voter)
     with asked(held, [voter, item, rank]) as ballots:
@@ -202,8 +200,6 @@ class _Packed:
 
     def table(self, texts: Iterable[str]) -> Any:
         """The part and the digit of each item."""
-        import pyarrow as pa
-
         parts, places = np.divmod(np.arange(self.items), self.digits)
         return pa.table({"rd_name": list(texts), "rd_part": parts, "rd_times": self.base**places})
 
@@ -230,8 +226,6 @@ def _listed_names(column: Any, known: Known, where: Where, cleaner: Cleaner) -> 
 
 def _ranks_said(column: Any, ratings: bool, where: Where) -> tuple[Floats, Any]:
     """The different numbers of a column of ranks or ratings, and a table of the place of each text among them."""
-    import pyarrow as pa
-
     ranks = said_ranks(column, ratings, where)
     values = np.unique(ranks[~np.isnan(ranks)])
     codes = dict(zip(column.to_pylist(), np.searchsorted(values, ranks).tolist(), strict=True))
@@ -251,8 +245,6 @@ def _in_order(held: Table, found: Any) -> tuple[Any, Where]:
 
 
 def _refuse_blank_ids(held: Table, ballots: Asked, rows: Any, voter: str) -> None:
-    import narwhals as nw
-
     blank = rows.filter(nw.col(voter).is_null() | (nw.col(voter) == ""))
     if ballots.run(blank.select(voter).head(1)).num_rows:
         raise InputError(f"{place(held, ballots.example(blank, [voter]).get(ROW))}: the voter id is blank")

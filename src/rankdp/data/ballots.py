@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
+import pyarrow as pa
 
 from rankdp.checks import whole
 from rankdp.data.adapters import counted_profile, to_pref_voting, to_votekit
@@ -258,8 +259,6 @@ class Ballots:
         kind
             "pandas", "polars" or "arrow"; the first of them that is installed, if not given.
         """
-        import pyarrow as pa
-
         if self.tied.any():
             ranks = Rankings._of(self.orders, self.items, tied=self.tied).ranks()
             columns = {

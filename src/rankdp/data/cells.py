@@ -23,7 +23,11 @@ import numpy as np
 
 from rankdp.checks import is_whole, one_of
 from rankdp.errors import InputError, RankdpError, Setting
+from rankdp.lazy import LazyModule
 from rankdp.types import Floats, Ints, Longs
+
+pa: Any = LazyModule("pyarrow")
+pc: Any = LazyModule("pyarrow.compute")
 
 Where = Callable[[int], str]
 """Names the place of a row (counted from 0) in its source: `row 7`, or `votes.csv, line 8`."""
@@ -80,8 +84,6 @@ def in_a_sentence(what: str, *libraries: str) -> Iterator[None]:
 
 def arrow_table(frame: Any) -> Any:
     """Anything that speaks the Arrow C stream protocol as a PyArrow table."""
-    import pyarrow as pa
-
     if isinstance(frame, pa.Table):
         return frame
     if not hasattr(frame, "__arrow_c_stream__"):
@@ -205,9 +207,6 @@ def check_voters(voters: Any, rows: int) -> Any:
 
 def arrow_ids(column: Any, where: Where = row_number) -> Any:
     """A column of ids with no blank in it; texts come without the spaces around them."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     column = decoded(column)
     if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
         cells = enumerate(column.to_pylist())
@@ -229,8 +228,6 @@ def _blank_id(at: str) -> InputError:
 
 def decoded(column: Any) -> Any:
     """An Arrow column without dictionaries and views, whose cells are the values themselves."""
-    import pyarrow as pa
-
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     kind = pa.string() if kind == pa.string_view() else pa.binary() if kind == pa.binary_view() else kind
     if pa.types.is_dictionary(column.type) and kind != column.type.value_type:  # views of Polars: no cast decodes them
@@ -240,8 +237,6 @@ def decoded(column: Any) -> Any:
 
 def numbers(column: Any, what: str, where: Where) -> Floats:
     """A column of numbers as float64, NaN where blank; text is read exactly as Python reads it."""
-    import pyarrow as pa
-
     column = decoded(column)
     if pa.types.is_null(column.type):
         return np.full(len(column), np.nan)
@@ -351,8 +346,6 @@ class Coded:
 
 def encode(column: Any) -> Coded:
     """Dictionary-encode an Arrow array, keeping the encoding that it has."""
-    import pyarrow as pa
-
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
     if pa.types.is_null(column.type):

@@ -43,7 +43,10 @@ from rankdp.data.orders import (
 )
 from rankdp.data.rankings import Rankings
 from rankdp.errors import InputError, system_problem
+from rankdp.lazy import LazyModule
 from rankdp.types import Flags, Floats, Ints, Longs
+
+pa: Any = LazyModule("pyarrow")
 
 Number = TypeVar("Number", bound=np.generic)
 
@@ -205,8 +208,6 @@ def long_rankings(
     stream: Iterable[Batch], columns: Columns, known: Known, what: str, where: WhereIn, ties: ReadTies
 ) -> Rankings:
     """A table with a row per voter and listed item, loaded at once and grouped: voters in order of first appearance."""
-    import pyarrow as pa
-
     batches = list(stream)
     if not batches:
         raise InputError(f"{what}: there are no rows")
@@ -223,8 +224,6 @@ def long_rankings(
 
 def _grouped(table: Any, columns: Columns, known: Known, ties: ReadTies, where: Where) -> Rankings:
     """Read and check the rows of a long table."""
-    import pyarrow as pa
-
     item_column, rank_column = columns.ranks
     voters, epsilons, offsets = _about_voters(table, columns, where)
     coded = encode(voters)
@@ -283,8 +282,6 @@ def _one_each(values: NDArray[Number], codes: Ints, what: str, where: Where) -> 
 
 def arrow_voters(rankings: Rankings) -> Any:
     """The voters' ids as an Arrow array (text when they are of several kinds), or None."""
-    import pyarrow as pa
-
     voters = rankings._voters
     if not isinstance(voters, np.ndarray):
         return voters.combine_chunks() if isinstance(voters, pa.ChunkedArray) else voters
@@ -306,8 +303,6 @@ def arrow_batch(
 
     Voters without ids are left out, or in a long table numbered from ``first`` on.
     """
-    import pyarrow as pa
-
     ids, values = arrow_voters(rankings), pa.array(rankings.items, pa.string())
     named: list[tuple[str, Any]] = []
     rows: Any = slice(None)
@@ -328,8 +323,6 @@ def arrow_batch(
 
 def _item_columns(rankings: Rankings, width: int, values: Any) -> list[Any]:
     """The orders as `width` Arrow dictionary columns over `values`, null where nothing is listed."""
-    import pyarrow as pa
-
     codes = np.empty(rankings.orders.shape[::-1], np.int32)
     for start in range(0, len(rankings), _TILE_ROWS):
         codes[:, start : start + _TILE_ROWS] = rankings.orders[start : start + _TILE_ROWS].T
@@ -341,8 +334,6 @@ def _item_columns(rankings: Rankings, width: int, values: Any) -> list[Any]:
 
 def to_arrow(rankings: Rankings) -> Any:
     """A PyArrow table with the list of items in its metadata (see `Rankings.to_arrow`)."""
-    import pyarrow as pa
-
     batch = arrow_batch(rankings, rankings.orders.shape[1], long=rankings.tied is not None)
     metadata = items_metadata(rankings.items, rankings.items_from_data)
     return pa.Table.from_batches([batch]).replace_schema_metadata(metadata)

@@ -18,6 +18,10 @@ from itertools import chain
 from shutil import rmtree
 from typing import Any
 
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+
 from rankdp.data.cells import SPACES, Kind, decoded, in_a_sentence
 from rankdp.data.tables import LIBRARIES, EngineTable, Held, Table
 
@@ -37,8 +41,6 @@ def cell_text(name: str, kind: Kind, whole: bool) -> Any:
 
     Unless the whole column is at hand, the engine looks for a space at an edge before it trims, which takes longer.
     """
-    import narwhals as nw
-
     column = nw.col(name)
     if kind == "number":
         return _number_text(column)
@@ -50,8 +52,6 @@ def cell_text(name: str, kind: Kind, whole: bool) -> Any:
 
 
 def _number_text(column: Any) -> Any:
-    import narwhals as nw
-
     number = column.cast(nw.Float64)
     whole = number.is_finite() & (number == number.floor()) & (number.abs() < 2.0**63)
     # engines stop at a number that a cast cannot hold, also in a row that takes the other branch
@@ -64,8 +64,6 @@ class _Stream:
     """Columns of a file or frame as trimmed texts with row numbers: an Arrow stream that can be opened many times."""
 
     def __init__(self, table: Held, columns: Sequence[str]) -> None:
-        import pyarrow as pa
-
         self._table, self._columns = table, list(dict.fromkeys(columns))
         self.schema = pa.schema([*((name, pa.string()) for name in self._columns), (ROW, pa.int64())])
         self.problem: Exception | None = None
@@ -76,15 +74,11 @@ class _Stream:
         return self.schema.__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        import pyarrow as pa
-
         begun, self._begun = self._begun or self._batches(), None
         return pa.RecordBatchReader.from_batches(self.schema, begun).__arrow_c_stream__(requested_schema)
 
     def few(self) -> Any:
         """All rows as an Arrow table if there are at most ``FEW_ROWS``, else None: the stream goes on from there."""
-        import pyarrow as pa
-
         if (self._table.rows or 0) > FEW_ROWS:
             return None
         held, rows, batches = list[Any](), 0, self._batches()
@@ -106,10 +100,6 @@ class _Stream:
             raise
 
     def _texts(self, batch: Any, first: int) -> Any:
-        import narwhals as nw
-        import numpy as np
-        import pyarrow as pa
-
         kinds = self._table.kinds
         plain = pa.table({name: _plain(batch.column(name)) for name in self._columns})
         texts = [cell_text(name, kinds[name], whole=True).alias(name) for name in self._columns]
@@ -121,8 +111,6 @@ class _Stream:
 
 def _plain(column: Any) -> Any:
     """A column of a type that Narwhals knows: dictionaries of texts may stay, columns of nothing are texts."""
-    import pyarrow as pa
-
     if pa.types.is_null(column.type):
         return column.cast(pa.string())
     if not pa.types.is_dictionary(column.type):
@@ -158,8 +146,6 @@ class Asked:
     @property
     def first(self) -> list[Any]:
         """The number of the first row of a group, an expression, where rows have numbers."""
-        import narwhals as nw
-
         return [nw.col(ROW).min()] if self.has_rows else []
 
     def example(self, rows: Any, columns: Sequence[str]) -> dict[str, Any]:
@@ -181,8 +167,6 @@ def place(table: Table, row: int | None) -> str:
 @contextmanager
 def asked(table: Table, columns: Sequence[str]) -> Iterator[Asked]:
     """Open columns of a table, which must hold texts or numbers, for expressions."""
-    import narwhals as nw
-
     if isinstance(table, EngineTable):
         texts = [cell_text(name, table.kinds[name], whole=False).alias(name) for name in dict.fromkeys(columns)]
         yield Asked(table.what, table.frame.select(*texts), False, lambda small: _moved(table.frame, small))
@@ -202,8 +186,6 @@ def asked(table: Table, columns: Sequence[str]) -> Iterator[Asked]:
 
 def _moved(frame: Any, small: Any) -> Any:
     """A small Arrow table, moved to where a lazy frame is."""
-    import narwhals as nw
-
     native = frame.to_native()
     if frame.implementation.is_duckdb():  # a relation of the same connection
         columns = zip(small.column_names, small.columns, strict=True)

@@ -20,7 +20,10 @@ from rankdp.data.adapters import to_pref_voting, to_votekit
 from rankdp.data.cells import as_frame, check_epsilons, check_items, check_offsets, check_voters, natural
 from rankdp.data.orders import ReadTies, Ties, check_orders, index_array, orders_array, orders_from_ranks
 from rankdp.errors import InputError
+from rankdp.lazy import LazyModule
 from rankdp.types import Flags, Floats, Ints
+
+pa: Any = LazyModule("pyarrow")
 
 FORMATS: dict[str, Callable[..., Any]] = {}
 """How rankings come from tables and files and go there: `read`, `to_arrow`, `write`.
@@ -318,8 +321,6 @@ class Rankings:
         """The voters' ids, one for each row, as a NumPy array; None when the source has none."""
         if self._voters is None or isinstance(self._voters, np.ndarray):
             return self._voters
-        import pyarrow as pa
-
         ids = self._voters.to_numpy() if isinstance(self._voters, pa.ChunkedArray) else self._voters.to_numpy(False)
         ids.flags.writeable = False
         return ids
@@ -460,7 +461,5 @@ def _joined(parts: Sequence[Any]) -> Any:
         joined = np.concatenate(parts)
         joined.flags.writeable = False
         return joined
-    import pyarrow as pa
-
     chunks = [chunk for part in parts for chunk in getattr(part, "chunks", [part])]
     return pa.chunked_array([pa.array(chunk) if isinstance(chunk, np.ndarray) else chunk for chunk in chunks])

@@ -24,7 +24,11 @@ from rankdp.data.columns import recognise_scores, refuse_nested
 from rankdp.data.formats.texts import codec
 from rankdp.data.tables import Frame, Held, a_file, find_files
 from rankdp.errors import InputError
+from rankdp.lazy import LazyModule
 from rankdp.types import Floats
+
+pa: Any = LazyModule("pyarrow")
+pq: Any = LazyModule("pyarrow.parquet")
 
 _TABLES = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet"}
 _READ = (*_TABLES, ".jsonl", ".ndjson", ".json", ".xlsx")
@@ -104,9 +108,6 @@ def check_ending(path: str | os.PathLike[str]) -> str:
 
 def encoded(path: str | os.PathLike[str], table: ScoreTable, scores: Floats) -> bytes:
     """The table with other scores, in the format that the ending of ``path`` says."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     columns, form = (table.item_column, table.score_column), check_ending(path)
     if form == "parquet":
         sink = pa.BufferOutputStream()

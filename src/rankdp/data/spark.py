@@ -27,6 +27,9 @@ from rankdp.data.frames import OFFSET, arrow_batch, long_rankings, row_batches
 from rankdp.data.rankings import Rankings
 from rankdp.data.tables import numbered
 from rankdp.errors import InputError, RankdpError, Setting
+from rankdp.lazy import LazyModule
+
+pa: Any = LazyModule("pyarrow")
 
 _WHAT = "Spark table"
 
@@ -194,7 +197,6 @@ class _WorkerFiles:
 
 def _act(action: str, place: str, content: bytes, arrow: Iterable[Any]) -> Iterator[Any]:
     """What a task does with a file or directory."""
-    import pyarrow as pa
     from pyarrow.fs import FileSystem, FileType, LocalFileSystem
 
     for batch in arrow:
@@ -258,8 +260,6 @@ def _batches(arrow: Iterable[Any], columns: Columns, known: Known) -> Iterator[R
 def _worked(
     work: Callable[[Iterator[Rankings], Known], Any], columns: Columns, items: Any, arrow: Iterator[Any]
 ) -> Iterator[Any]:
-    import pyarrow as pa
-
     known = Known.start(items, columns.items)
     try:
         found = work(_batches(arrow, columns, known), known)
@@ -276,8 +276,6 @@ def _changed(
     width: int,
     arrow: Iterator[Any],
 ) -> Iterator[Any]:
-    import pyarrow as pa
-
     for batch in _batches(arrow, columns, Known.start(items)):
         cells = [decoded(column) for column in arrow_batch(change(batch), width).columns]
         plain = [cell if pa.types.is_integer(cell.type) else cell.cast(pa.string()) for cell in cells]
@@ -286,15 +284,11 @@ def _changed(
 
 def _voters(columns: Columns, arrow: Iterator[Any]) -> Iterator[Any]:
     """The voter of every ranking of a long table, as they are compared."""
-    import pyarrow as pa
-
     for batch in _batches(arrow, columns, Known.start(None)):
         yield pa.RecordBatch.from_arrays([decoded(batch._voters).cast(pa.string())], ["voter"])
 
 
 def _ids(arrow: Iterator[Any]) -> Iterator[Any]:
     """The voters' ids as texts, as they are compared."""
-    import pyarrow as pa
-
     for batch in arrow:
         yield pa.RecordBatch.from_arrays([arrow_ids(batch.column(0)).cast(pa.string())], ["voter"])

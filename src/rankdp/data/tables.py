@@ -40,7 +40,12 @@ from rankdp.data.formats.excel import open_sheet
 from rankdp.data.formats.parquet import open_checked, read_group, validate
 from rankdp.data.formats.texts import TextFile, bare_suffix, known_encoding, lines_of, whole
 from rankdp.errors import InputError, Setting, system_problem
+from rankdp.lazy import LazyModule
 from rankdp.progress import tell
+
+nw: Any = LazyModule("narwhals")
+pa: Any = LazyModule("pyarrow")
+duckdb: Any = LazyModule("duckdb")
 
 BATCH_ROWS = 1 << 19
 _ROW_BYTES = 64
@@ -89,8 +94,6 @@ def open_table(
 
 def _dataset_rows(dataset: Any) -> Any:
     """All rows of a dataset of Hugging Face, of one that streams too."""
-    import pyarrow as pa
-
     if not hasattr(dataset, "iter"):
         raise InputError(f"this dataset has the parts {', '.join(map(str, dataset))}: choose one of them")
     tables = list(dataset.with_format("arrow").iter(BATCH_ROWS))
@@ -114,8 +117,6 @@ def check_rows(what: str, announced: int | None, rows: int) -> None:
 
 def kind_of(kind: Any) -> Kind:
     """What a column of an Arrow type holds."""
-    import pyarrow as pa
-
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     if pa.types.is_integer(kind):
@@ -322,8 +323,6 @@ class Frame:
 
 
 def _kind(dtype: Any) -> Kind:
-    import narwhals as nw
-
     if dtype.is_integer():
         return "whole"
     if dtype.is_numeric() or dtype == nw.Boolean:
@@ -339,8 +338,6 @@ def _loosely_compared(frame: Any, columns: Sequence[str]) -> list[str]:
     With such a collation equal ballots come together that are not the same, under the spelling of one of them, and a
     vote meets several listed items.
     """
-    import narwhals as nw
-
     if frame.implementation.is_spark_like():
         return [name for name, kind in getattr(frame.to_native(), "dtypes", ()) if "collate" in kind]
     if not columns or not frame.implementation.is_duckdb():
@@ -359,8 +356,6 @@ class EngineTable:
     items_from_data = False
 
     def __init__(self, native: Any, what: str) -> None:
-        import narwhals as nw
-
         self.what = what
         with in_a_sentence(what, *LIBRARIES):
             self.frame = nw.from_native(native).lazy()
@@ -398,8 +393,6 @@ def _duckdb_file(path: str) -> Any:
     """A DuckDB file, opened for reading only."""
     if not Path(path).is_file():
         raise InputError(f"{path}: there is no such file")
-    import duckdb
-
     try:
         return duckdb.connect(path, read_only=True)
     except duckdb.Error as error:
@@ -407,8 +400,6 @@ def _duckdb_file(path: str) -> Any:
 
 
 def _duckdb_table(connection: Any, what: str, table: str | None) -> EngineTable:
-    import duckdb
-
     if table is None:
         raise InputError(f"{what}: ", Setting("table"), " must name the table that holds the rows")
     try:

@@ -20,7 +20,12 @@ from rankdp.data.formats.guarded import Guard
 from rankdp.data.formats.jsonlines import read_keys
 from rankdp.data.formats.texts import LONGEST_LINE, TextFile, bare_suffix, broken, codec, not_utf8, opened
 from rankdp.errors import InputError
+from rankdp.lazy import LazyModule
 from rankdp.progress import tell
+
+pa: Any = LazyModule("pyarrow")
+pc: Any = LazyModule("pyarrow.compute")
+pa_csv: Any = LazyModule("pyarrow.csv")
 
 _QUALTRICS = "ResponseId"
 
@@ -95,22 +100,19 @@ class CsvFile(TextFile):
 
     def batches(self, block: int, coded: Sequence[str], plain: Sequence[str] = ()) -> Generator[Any, None, None]:
         """Record batches of columns as dictionaries of texts, and of others as texts."""
-        import pyarrow as pa
-        import pyarrow.csv as pc
-
         kinds = {name: pa.string() for name in plain}
         kinds |= {name: pa.dictionary(pa.int32(), pa.string()) for name in coded}
         size, rows = None if codec(self.path) else Path(self.path).stat().st_size, 0
         with opened(self.path, encoding=self.encoding) as file:
             guard = Guard(self.path, file, self.separator, lambda done: tell("reading", done, size))
             try:
-                with pc.open_csv(
+                with pa_csv.open_csv(
                     pa.PythonFile(io.BufferedReader(guard, block), "r"),
-                    read_options=pc.ReadOptions(
+                    read_options=pa_csv.ReadOptions(
                         column_names=self.names, skip_rows_after_names=self.heads, block_size=block
                     ),
-                    parse_options=pc.ParseOptions(delimiter=self.separator, newlines_in_values=True),
-                    convert_options=pc.ConvertOptions(
+                    parse_options=pa_csv.ParseOptions(delimiter=self.separator, newlines_in_values=True),
+                    convert_options=pa_csv.ConvertOptions(
                         column_types=kinds, include_columns=list(kinds), null_values=[""], strings_can_be_null=True
                     ),
                 ) as reader:
@@ -168,27 +170,21 @@ def _quoted(name: str) -> str:
 
 def _fields(column: Any) -> Any:
     """A column as CSV fields."""
-    import pyarrow as pa
-    import pyarrow.compute as compute
-
     if pa.types.is_dictionary(column.type):
         return pa.DictionaryArray.from_arrays(column.indices, _fields(column.dictionary), safe=False).cast(pa.string())
     text = column.cast(pa.string())
-    special = compute.match_substring_regex(text, '[",\r\n]')
-    if not compute.any(special).as_py():
+    special = pc.match_substring_regex(text, '[",\r\n]')
+    if not pc.any(special).as_py():
         return text
-    doubled = compute.replace_substring(text, '"', '""')
-    return compute.if_else(special, compute.binary_join_element_wise('"', doubled, '"', ""), text)
+    doubled = pc.replace_substring(text, '"', '""')
+    return pc.if_else(special, pc.binary_join_element_wise('"', doubled, '"', ""), text)
 
 
 def _write_rows(file: Any, columns: list[Any]) -> None:
     """Join columns of fields into lines and write them in one go."""
-    import pyarrow as pa
-    import pyarrow.compute as compute
-
     *front, last = columns
-    last = compute.binary_join_element_wise(last, "\n", "", null_handling="replace", null_replacement="")
-    lines = compute.binary_join_element_wise(*front, last, ",", null_handling="replace", null_replacement="")
+    last = pc.binary_join_element_wise(last, "\n", "", null_handling="replace", null_replacement="")
+    lines = pc.binary_join_element_wise(*front, last, ",", null_handling="replace", null_replacement="")
     if not isinstance(lines, pa.Array):
         lines = lines.combine_chunks()
     offsets = np.frombuffer(lines.buffers()[1], np.int32)[lines.offset : lines.offset + len(lines) + 1]
@@ -199,8 +195,6 @@ class CsvSink:
     """Writes the rows of Arrow batches, one a line, below the names of their columns."""
 
     def __init__(self, temporary: str, packed: str | None = None) -> None:
-        import pyarrow as pa
-
         self._file = pa.output_stream(temporary, compression=packed)
         self._begun = False
 

@@ -16,6 +16,9 @@ from typing import Any
 from rankdp.data.cells import first_line
 from rankdp.data.formats.texts import TextFile
 from rankdp.errors import InputError, Setting
+from rankdp.lazy import LazyModule
+
+pa: Any = LazyModule("pyarrow")
 
 LARGEST = 1 << 30
 MOST_CELLS = 1 << 25
@@ -93,8 +96,6 @@ class ExcelFile(TextFile):
 
     def batches(self, block: int, coded: Sequence[str], plain: Sequence[str] = ()) -> Generator[Any, None, None]:
         """The sheet as one record batch of columns of text."""
-        import pyarrow as pa
-
         wanted, cells = [*coded, *plain], [row for _, row in self._cells()]
         at = [self.names.index(name) for name in wanted]
         columns = [pa.array([row[place] for row in cells], pa.string()) for place in at]

@@ -17,7 +17,10 @@ from typing import Any
 
 from rankdp.data.formats.texts import LONGEST_LINE, TextFile, broken, not_utf8, opened
 from rankdp.errors import InputError
+from rankdp.lazy import LazyModule
 from rankdp.progress import tell
+
+pa: Any = LazyModule("pyarrow")
 
 _PIECE, _ROWS = 1 << 18, 1 << 14
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -121,8 +124,6 @@ class JsonFile(TextFile):
 
     def batches(self, block: int, coded: Sequence[str], plain: Sequence[str] = ()) -> Generator[Any, None, None]:
         """Record batches of columns of text."""
-        import pyarrow as pa
-
         wanted = (*coded, *plain)
         schema = pa.schema([(name, pa.string()) for name in wanted])
         try:
@@ -148,8 +149,6 @@ class JsonFile(TextFile):
 
     def _column(self, cells: Sequence[str | None], start: int) -> Any:
         """Cells as an Arrow array; half of a surrogate pair, which JSON can write, is no text."""
-        import pyarrow as pa
-
         try:
             return pa.array(cells, pa.string())
         except UnicodeEncodeError as error:

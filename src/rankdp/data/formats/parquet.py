@@ -12,15 +12,17 @@ from typing import Any
 
 from rankdp.data.cells import first_line, items_metadata
 from rankdp.errors import InputError
+from rankdp.lazy import LazyModule
+
+pa: Any = LazyModule("pyarrow")
+pc: Any = LazyModule("pyarrow.compute")
+pq: Any = LazyModule("pyarrow.parquet")
 
 _GROUP_ROWS = 1 << 19
 
 
 def open_checked(path: str, coded: Sequence[str] = ()) -> Any:
     """A `pyarrow.parquet.ParquetFile` whose footer can be read; flat columns in `coded` are read as dictionaries."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     try:
         file = pq.ParquetFile(path, read_dictionary=list(coded), pre_buffer=False)
         metadata, _ = file.metadata, file.schema_arrow.names
@@ -40,8 +42,6 @@ def _damaged(path: str, how: str) -> InputError:
 
 def read_group(path: str, file: Any, group: int, columns: Sequence[str], batch_rows: int) -> Iterator[Any]:
     """The record batches of one row group, each validated; refused when it does not hold the rows that it announces."""
-    import pyarrow as pa
-
     announced, rows = file.metadata.row_group(group).num_rows, 0
     try:
         stream = file.iter_batches(batch_rows, [group], list(columns), use_threads=True)
@@ -60,9 +60,6 @@ def read_group(path: str, file: Any, group: int, columns: Sequence[str], batch_r
 
 def validate(batch: Any) -> None:
     """What `batch.validate(full=True)` does, in a quarter of the time for dictionary codes."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     batch.validate()
     for column in batch.columns:
         if not pa.types.is_dictionary(column.type):
@@ -106,9 +103,6 @@ class ParquetSink:
             self._flush()
 
     def _flush(self) -> None:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         schema = self._pending[0].schema
         if self._writer is None:
             # statistics would take as long as everything else; differences of ids take half the time of the ids

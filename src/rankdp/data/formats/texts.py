@@ -15,6 +15,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from rankdp.errors import InputError, Setting
+from rankdp.lazy import LazyModule
+
+pa: Any = LazyModule("pyarrow")
 
 COMPRESSED = (".gz", ".zst", ".bz2")
 LONGEST_LINE = 1 << 26
@@ -89,8 +92,6 @@ def opened(path: str, ending: str = "", encoding: str | None = None) -> IO[bytes
     if (packed := codec(path + ending)) is None:
         file = Path(path).open("rb")  # noqa: SIM115
     else:
-        import pyarrow as pa
-
         file = io.BufferedReader(pa.CompressedInputStream(pa.OSFile(path), packed))
     try:
         wide = file.peek(2)[:2] in _UTF_16
