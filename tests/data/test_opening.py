@@ -167,6 +167,8 @@ def test_several_files_are_one_table(tmp_path):
     assert Rankings.read(tmp_path / "?.csv") == whole
     assert Ballots.of(paths).count == 2
     assert "0.csv: the file is given twice" in refused(lambda: Rankings.read([*paths, paths[0]]))
+    (tmp_path / "link.csv").symlink_to(paths[0])
+    assert "link.csv: the file is given twice" in refused(lambda: Rankings.read([*paths, tmp_path / "link.csv"]))
     (tmp_path / "1.csv").write_text("voter,rank_1,rank_2\n2,b,b\n")
     assert "1.csv, line 2: 'b' is listed twice" in refused(lambda: Rankings.read(paths))
     (tmp_path / "1.csv").write_text("voter,rank_1,rank_2\n2,b,a\n")

@@ -1,7 +1,7 @@
 """Profiles of VoteKit, pref_voting and PrefLib-Tools, in and out, and columns of lists.
 
-A profile is known by its attributes, so that none of these libraries is imported to read one. All of them hold orders
-with counts, which is what `CountedOrders` are. What goes out is made by the library itself, imported then.
+A profile is recognised by its attributes, so that reading one imports no library. All of them hold orders with counts,
+as `CountedOrders` do. Profiles that go out are made by the library itself, which is imported then.
 """
 
 from __future__ import annotations

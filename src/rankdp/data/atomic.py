@@ -9,10 +9,10 @@ guarantee in PATH.release.json, its *sidecar*, and two files cannot be renamed a
     4. the new value takes its name
     5. the new sidecar takes its name
 
-with the directory brought to disk after 3, 4 and 5. Wherever this ends, by an error, a kill or a loss of power, a
-sidecar stands beside the value it was made for or there is none: a value without a sidecar promises nothing. An error
-before 4 brings the old sidecar back. *Every* file goes this way, also one without a promise of its own (a table of true
-rankings, say), which must not inherit the sidecar of what had its name before.
+with the directory brought to disk after 3, 4 and 5. Wherever this ends, by an error, a kill or a loss of power, a value
+has the sidecar that was made for it, or none: a value without a sidecar promises nothing. An error before 4 brings the
+old sidecar back. *Every* file is written like this. A file without a promise, such as a table of true rankings, must
+not inherit the sidecar of an older file with its name.
 """
 
 from __future__ import annotations

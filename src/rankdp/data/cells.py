@@ -244,7 +244,7 @@ def numbers(column: Any, what: str, where: Where) -> Floats:
         values = column.cast(pa.float64(), safe=False)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return np.array([_number(cell, what, where, row) for row, cell in enumerate(column.to_pylist())])
-    return np.array(values.to_numpy(zero_copy_only=False) if isinstance(values, pa.Array) else values.to_numpy())
+    return np.array(values.to_numpy(zero_copy_only=False))
 
 
 def _number(cell: Any, what: str, where: Where, row: int) -> float:

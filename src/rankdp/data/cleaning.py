@@ -2,7 +2,7 @@
 
 Machines write words where a voter marked nobody, marked several candidates or wrote in a name. These words are
 recognised by their usual spellings (capitals, spaces and punctuation do not matter) and by words that the caller adds;
-none of them is a candidate. Then each ballot is read from its first rank to its last:
+they name no candidate. Then each ballot is read from its first rank to its last:
 
 | found at a rank | done |
 |---|---|

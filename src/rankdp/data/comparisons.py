@@ -301,12 +301,12 @@ class Comparisons(VoteRules):
         return voter_loads(self.bound(1))
 
     def count_within(self, left: Mapping[str, int]) -> PairCounts:
-        """Half-wins in steps, where each voter counts for at most so many steps.
+        """Half-wins in steps, where each voter may use a given number of steps.
 
         Parameters
         ----------
         left
-            By voter; those that it does not name count for nothing.
+            The steps by voter; voters that it does not name count for nothing.
         """
         return count(self.bound(1), [1], left)[0][0]
 

@@ -45,7 +45,7 @@ class PairCounts:
     """The half-wins of either item against the other: not negative, not both 0, with a total of at most 2^53."""
     half_wins_second: Longs
     steps: int = 1
-    """A comparison is counted in so many steps: a win adds 2 `steps` half-wins. Noise must be in the same steps."""
+    """The steps in which a comparison is counted: a win adds 2 `steps` half-wins. Noise must be in the same steps."""
 
     def __post_init__(self) -> None:
         columns = [_whole(name, getattr(self, name), dtype).copy() for name, dtype in _COLUMNS.items()]

@@ -9,8 +9,8 @@ Reading. The ending says the format and the header the layout:
 - Excel (`.xlsx`): one sheet with the same columns;
 - PrefLib (`.soc`, `.soi`, `.toc`, `.toi`) and BLT (`.blt`): counted orders, one row for each voter that is counted.
 
-`rankdp.data.columns` lists the other names of columns that are recognised, such as those of survey tools. All but
-Parquet and Excel may be compressed (`.csv.gz`, `.csv.zst`, `.csv.bz2`).
+`rankdp.data.columns` lists the other names of columns that are recognised, such as the names that survey tools use.
+All but Parquet and Excel may be compressed (`.csv.gz`, `.csv.zst`, `.csv.bz2`).
 
 A cell may spell *missing* as a blank, NA, N/A, NaN, nan, null, NULL, None or -, one way in one file; a name
 that `items=` lists is an item all the same. Spaces around an item's name are not part of it. Without `items=`
@@ -124,11 +124,10 @@ def open_rankings(
         with a_file(name, "rankings"):
             if (kind := format_of(name)) in COUNTED:
                 if sheet or encoding:
-                    raise InputError(
-                        f"{name}: ", Setting("sheet" if sheet else "encoding"), " is for tables, not for this format"
-                    )
+                    option = Setting("sheet" if sheet else "encoding")
+                    raise InputError(f"{name}: ", option, " is for tables, not for this format")
                 return open_preflib(name, kind, asked, batch_rows)
-            return _open(_held(find_files(name, sheet=sheet, encoding=encoding)), asked, batch_rows)
+            return _open(find_files(name, sheet=sheet, encoding=encoding), asked, batch_rows)
     return _open(_held(open_table(source, table, sheet=sheet, encoding=encoding)), asked, batch_rows)
 
 

@@ -209,8 +209,6 @@ def long_rankings(
 ) -> Rankings:
     """A table with a row per voter and listed item, loaded at once and grouped: voters in order of first appearance."""
     batches = list(stream)
-    if not batches:
-        raise InputError(f"{what}: there are no rows")
     starts = np.cumsum([0, *(batch.num_rows for _, _, batch in batches)]).tolist()
 
     def at(row: int) -> str:

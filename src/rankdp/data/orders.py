@@ -137,19 +137,17 @@ def _named_orders(rows: Sequence[Any], names: tuple[str, ...] | None) -> tuple[I
         listed = list(row)
         while listed and listed[-1] is None:
             listed.pop()
-        for cell in listed:
-            if not isinstance(cell, str):
-                raise InputError(f"row {number + 1}: rows of names hold names only, got {cell!r}")
+        if other := [cell for cell in listed if not isinstance(cell, str)]:
+            raise InputError(f"row {number + 1}: rows of names hold names only, got {other[0]!r}")
         cleaned.append([cell.strip() for cell in listed])
     if names is None:
         names = check_items(sorted({cell for row in cleaned for cell in row}, key=natural))
     place = {name: position for position, name in enumerate(names)}
     array = np.full((len(cleaned), max(map(len, cleaned))), -1, np.int32)
     for number, row in enumerate(cleaned):
-        for position, cell in enumerate(row):
-            if cell not in place:
-                raise InputError(f"row {number + 1}: {cell!r} is not one of the {len(names)} items given")
-            array[number, position] = place[cell]
+        if other := [cell for cell in row if cell not in place]:
+            raise InputError(f"row {number + 1}: {other[0]!r} is not one of the {len(names)} items given")
+        array[number, : len(row)] = [place[cell] for cell in row]
     return array, names
 
 

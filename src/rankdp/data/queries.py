@@ -160,7 +160,7 @@ class Asked:
 
 
 def place(table: Table, row: int | None) -> str:
-    """Where a row with this number stands in a table; the table itself where rows have no numbers."""
+    """The place of the row with this number; the table itself where rows have no numbers."""
     return table.what if row is None else table.where(*divmod(row, FILE))  # type: ignore[union-attr]
 
 

@@ -1,7 +1,7 @@
 """Rankings: a frozen table of orders, checked once.
 
 Row u of `orders` lists the indices of voter u's items from most to least preferred. An *order* (which item
-stands at each place) and a *ranks* vector (which place each item has, the papers' phi) are inverse
+has each place) and a *ranks* vector (which place each item has, the papers' phi) are inverse
 permutations and look alike, and taking one for the other is the classic silent mistake of this field. So
 there is no constructor for a bare array: say `from_orders` or `from_ranks`.
 """
@@ -37,7 +37,7 @@ first of all. So the class has the methods that people look for, and this module
 class Rankings:
     """A frozen table of rankings: `orders[u]` lists voter u's items from most to least preferred.
 
-    Partial rankings are padded with -1 at the end. Voters may have ids and an epsilon of their own. Built by
+    Partial rankings are padded with -1 at the end. Voters may have ids and their own epsilons. Built by
     `from_orders`, `from_ranks`, `from_frame` and `read`; every rule is checked there, and nowhere again.
     """
 
@@ -230,7 +230,7 @@ class Rankings:
         Parameters
         ----------
         batches
-            The batches of one reader: each one's items begin with those of the batch before.
+            The batches of one reader: each batch's items begin with the items of the batch before.
         sort_items
             Whether to put the items in natural order of their names.
         """
@@ -283,7 +283,7 @@ class Rankings:
         return self._with(orders=array, offsets=public, tied=None)
 
     def with_epsilons(self, epsilons: Any) -> Self:
-        """The same rankings, each with an epsilon of its own.
+        """The same rankings, each with its own epsilon.
 
         Parameters
         ----------
@@ -321,7 +321,7 @@ class Rankings:
         """The voters' ids, one for each row, as a NumPy array; None when the source has none."""
         if self._voters is None or isinstance(self._voters, np.ndarray):
             return self._voters
-        ids = self._voters.to_numpy() if isinstance(self._voters, pa.ChunkedArray) else self._voters.to_numpy(False)
+        ids = self._voters.to_numpy(zero_copy_only=False)
         ids.flags.writeable = False
         return ids
 

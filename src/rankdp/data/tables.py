@@ -140,7 +140,8 @@ def find_files(*patterns: str, sheet: str | None = None, encoding: str | None = 
         if not found:
             raise InputError(f"{pattern}: there is no such file")
         paths += found
-    if twice := next((path for at, path in enumerate(paths) if path in paths[:at]), None):
+    real = [os.path.realpath(path) for path in paths]
+    if twice := next((path for at, path in enumerate(paths) if real[at] in real[:at]), None):
         raise InputError(f"{twice}: the file is given twice")
     encoding = None if encoding is None else known_encoding(encoding)
     try:

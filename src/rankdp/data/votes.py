@@ -64,8 +64,8 @@ def count(
 ) -> tuple[list[PairCounts], Diagnostics]:
     """Half-wins of every pair, in steps where voters are weighed, for each of several bounds (None: unweighed).
 
-    With an allowance, which takes the place of one bound, each voter counts for at most so many steps: the weight of k
-    comparisons is min(1, allowance/k) on each. Voters that it does not name count for nothing.
+    An allowance replaces the one bound. It says how many steps each voter may use: the weight of each of k comparisons
+    is min(1, allowance/k). Voters that it does not name count for nothing.
     """
     with asked(votes.table, votes.used) as table:
         rows = _judged(table, votes)

@@ -13,7 +13,7 @@ has ``ObjectId`` where JSON has ``@id``:
       Contest                 @id, Name, VotesAllowed, VoteVariation
         ContestSelection      @id, CandidateIds, or IsWriteIn, or Selection ("Yes" to a measure)
 
-Each record is read on its own. What marks mean is said in ``rankdp.data.formats.cast_records``; ``VotesAllowed`` is how
+Each record is read on its own. ``rankdp.data.formats.cast_records`` says what marks mean; ``VotesAllowed`` is how
 many without ranks are no overvote. All write-ins without a candidate's name are one choice, where the contest lists
 one; elsewhere they are passed over. So the contest alone says who the candidates are, whatever is on the ballots.
 """

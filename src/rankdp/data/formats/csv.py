@@ -145,7 +145,7 @@ class CsvFile(TextFile):
                 ) from None
 
     def line(self, row: int) -> str:
-        """Where a row stands: the file and its line, the header being line 1."""
+        """The place of a row: the file and its line, the header being line 1."""
         for number, (line, _) in enumerate(self._records()):
             if number == row:
                 return f"{self.path}, line {line}"

@@ -113,6 +113,6 @@ class ExcelFile(TextFile):
             yield number, texts[:width] + [None] * (width - len(texts))
 
     def line(self, row: int) -> str:
-        """Where a row stands: the file and the number that Excel shows for it."""
+        """The place of a row: the file and the number that Excel shows."""
         numbers = (number for number, _ in self._cells())
         return f"{self.path}, row {next((number for at, number in enumerate(numbers) if at == row), row + 2)}"

@@ -2,8 +2,8 @@
 
 A parser of CSV that is lenient about quotes lets a row such as ``x,"y`` swallow the rows after it. `Guard` lets through
 what RFC 4180 allows and nothing else. Every quote toggles between inside and outside; one that opens must come after a
-separator, a line end or a quote, one that closes before one of these. So every row that stands on its own has an even
-number of quotes. A row that is put in its place either has one too, and the rows around it are read as before, or
+separator, a line end or a quote, one that closes before one of these. So every row has an even number of
+quotes on its own. A row that is put in its place either has one too, and the rows around it are read as before, or
 leaves the file with a quote that never closes, and the file is refused.
 
 Line ends become LF, and the rows that pass are counted: the parser must deliver as many.

@@ -55,7 +55,7 @@ def is_array(path: str, encoding: str | None = None) -> bool:
 
 
 def _objects(path: str, encoding: str | None) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(Where it stands, the object) for every line that is not blank, or for every object of an array."""
+    """The place and the object, for every line that is not blank or every object of an array."""
     if is_array(path, encoding):
         yield from _members(path, encoding)
         return
@@ -72,7 +72,7 @@ def _objects(path: str, encoding: str | None) -> Iterator[tuple[str, dict[str, A
 
 
 def _members(path: str, encoding: str | None) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(Where it stands, the object) for every object in an array."""
+    """The place and the object, for every object in an array."""
     number, decode = 0, _DECODER.raw_decode
     with io.TextIOWrapper(opened(path, encoding=encoding), encoding="utf-8-sig") as file:
 
@@ -156,7 +156,7 @@ class JsonFile(TextFile):
             raise InputError(f"{self.line(row)}: {error.object[:60]!r} is not valid Unicode text") from None
 
     def line(self, row: int) -> str:
-        """Where a row stands: the file and its line."""
+        """The place of a row: the file and its line."""
         if is_array(self.path, self.encoding):
             return f"{self.path}, object {row + 1}"
         for number, (line, _) in enumerate(_lines(self.path, self.encoding)):

@@ -156,7 +156,7 @@ class _File:
 def counted_orders(
     path: str, kind: str, items: Iterable[Any] | None, *, refuse_ties: bool = False, ballots: bool = False
 ) -> CountedOrders:
-    """Read a PrefLib or BLT file; as ``ballots`` with those that rank nobody and the places that were left out."""
+    """Read a PrefLib or BLT file; as ``ballots`` with ballots that rank nobody and places that were left out."""
     content = whole(path)
     if not content:
         raise InputError(f"{path}: the file is empty")

@@ -33,7 +33,7 @@ _ARROW_NAMES = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 
 @dataclass(frozen=True, slots=True)
 class TextFile(ABC):
-    """A text file with a table: its columns, its cells in Arrow batches, and the lines on which rows stand."""
+    """A text file with a table: its columns, its cells in Arrow batches, and the lines of its rows."""
 
     path: str
     names: list[str]
@@ -49,11 +49,11 @@ class TextFile(ABC):
 
     @abstractmethod
     def batches(self, block: int, coded: Sequence[str], plain: Sequence[str] = ()) -> Generator[Any, None, None]:
-        """Record batches from blocks of so many bytes, some columns as dictionaries of texts where the format can."""
+        """Record batches from blocks of that many bytes; ``coded`` columns come as dictionaries if the format can."""
 
     @abstractmethod
     def line(self, row: int) -> str:
-        """Where a row stands: the file and its line."""
+        """The place of a row: the file and its line."""
 
 
 def bare_suffix(path: str) -> str:
