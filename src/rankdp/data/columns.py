@@ -100,13 +100,13 @@ class Columns:
     """What a header was taken to mean."""
 
     layout: Literal["wide", "long", "ranked"]
-    voter: str | None
     ranks: tuple[str, ...]
     """Wide: the columns from the first place to the last. Ranked: the columns of the items. Long: the item column and
     the rank column."""
-    epsilon: str | None
-    ignored: tuple[str, ...]
+    voter: str | None = None
+    epsilon: str | None = None
     offset: str | None = None
+    ignored: tuple[str, ...] = ()
     items: tuple[str, ...] = ()
     """Ranked: the items, in the order of their columns."""
     ratings: bool = False
@@ -239,7 +239,7 @@ def _wide_columns(names: Sequence[str], what: str) -> Columns | None:
                 Setting("columns"),
             )
         for found in contests.values():
-            return Columns("wide", None, _in_order(found, what), None, ())
+            return Columns("wide", _in_order(found, what))
     return None
 
 
@@ -262,7 +262,7 @@ def _ranked_columns(names: Sequence[str]) -> Columns | None:
                 question.setdefault(match["item"].strip(), name)
         for found in questions.values():
             if len(found) > 1:
-                return Columns("ranked", None, tuple(found.values()), None, (), items=tuple(found))
+                return Columns("ranked", tuple(found.values()), items=tuple(found))
     return None
 
 
@@ -275,17 +275,15 @@ def _all_items(names: Sequence[str], what: str) -> Columns:
             Setting("layout", "ranks"),
             f" needs a named column for each of at least two items, got {listed_names(names)}",
         )
-    return Columns("ranked", None, tuple(names), None, (), items=tuple(items))
+    return Columns("ranked", tuple(names), items=tuple(items))
 
 
 def _long_columns(free: Sequence[str], what: str, voter: str | None, names: Sequence[str]) -> Columns:
     item = first_known(free, ITEM_NAMES)
-    rank = first_known(free, RANK_NAMES)
-    if item is not None and rank is not None and voter is not None:
-        return Columns("long", voter, (item, rank), None, ())
-    rating = first_known(free, RATING_NAMES)
-    if item is not None and rating is not None and voter is not None:
-        return Columns("long", voter, (item, rating), None, (), ratings=True)
+    for known in (RANK_NAMES, RATING_NAMES):
+        rank = first_known(free, known)
+        if item is not None and rank is not None and voter is not None:
+            return Columns("long", (item, rank), ratings=known is RATING_NAMES)
     if vote_style(names):
         raise InputError(f"{what}: these are votes between two items, not rankings: rank makes a leaderboard of them")
     raise InputError(

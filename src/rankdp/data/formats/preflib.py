@@ -186,7 +186,7 @@ def open_preflib(path: str, kind: str, asked: Reading, batch_rows: int) -> Ranki
             raise InputError(f"{path}: ", Setting(option), f" is {value!r}, but a .{kind} file has no columns")
     counted = counted_orders(path, kind, asked.items, refuse_ties=asked.ties == "refuse")
     width, rows = counted.orders.shape[1], int(counted.counts.sum())
-    columns = Columns("wide", None, tuple(f"rank_{rank + 1}" for rank in range(width)), None, ())
+    columns = Columns("wide", tuple(f"rank_{rank + 1}" for rank in range(width)))
     if asked.offset_column is None:
         counted = replace(counted, offsets=None)
     batches = repeated(counted, asked.ties, batch_rows)
