@@ -30,15 +30,7 @@ from rankdp.data.columns import check_names, listed_names, refuse_nested
 from rankdp.data.counts import STEPS, PairCounts
 from rankdp.data.covariates import Covariate, VoteRows
 from rankdp.data.tables import Table, listed_items, open_table
-from rankdp.data.vote_columns import (
-    BothBad,
-    Diagnostics,
-    OnProblem,
-    VoteColumns,
-    VoteRules,
-    is_blank,
-    recognise_votes,
-)
+from rankdp.data.vote_columns import BothBad, Diagnostics, OnProblem, VoteColumns, VoteRules, is_blank, recognise_votes
 from rankdp.data.votes import count, load_counts, texts_in, vote_rows, voter_loads
 from rankdp.errors import InputError, Setting
 from rankdp.types import Longs

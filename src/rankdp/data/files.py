@@ -44,27 +44,10 @@ from rankdp.data.formats.csv import CsvSink
 from rankdp.data.formats.parquet import ParquetSink
 from rankdp.data.formats.preflib import PreflibSink, open_preflib, repeated
 from rankdp.data.formats.texts import codec
-from rankdp.data.frames import (
-    BATCH_ROWS,
-    RankingsReader,
-    Reading,
-    arrow_batch,
-    long_rankings,
-    row_batches,
-    to_arrow,
-)
+from rankdp.data.frames import BATCH_ROWS, RankingsReader, Reading, arrow_batch, long_rankings, row_batches, to_arrow
 from rankdp.data.orders import refuse_tie
 from rankdp.data.rankings import FORMATS, Rankings
-from rankdp.data.tables import (
-    LIBRARIES,
-    EngineTable,
-    Frame,
-    Held,
-    Table,
-    a_file,
-    find_files,
-    open_table,
-)
+from rankdp.data.tables import LIBRARIES, EngineTable, Frame, Held, Table, a_file, find_files, open_table
 from rankdp.errors import InputError, Setting, system_problem
 
 PREFLIB = ("soc", "soi", "toc", "toi")

@@ -35,12 +35,7 @@ from rankdp.data.cells import (
     understand,
 )
 from rankdp.data.columns import Columns, rank_of, recognise
-from rankdp.data.orders import (
-    ReadTies,
-    first_broken,
-    orders_from_long,
-    refuse_row,
-)
+from rankdp.data.orders import ReadTies, first_broken, orders_from_long, refuse_row
 from rankdp.data.rankings import Rankings
 from rankdp.errors import InputError, system_problem
 from rankdp.lazy import LazyModule
@@ -290,12 +285,7 @@ def arrow_voters(rankings: Rankings) -> Any:
 
 
 def arrow_batch(
-    rankings: Rankings,
-    width: int,
-    long: bool = False,
-    first: int = 1,
-    voter: str = "voter",
-    epsilon: str = "epsilon",
+    rankings: Rankings, width: int, long: bool = False, first: int = 1, voter: str = "voter", epsilon: str = "epsilon"
 ) -> Any:
     """Rankings as an Arrow batch: a row for each with `width` ranks, or a row for each listed item, and its voter.
 

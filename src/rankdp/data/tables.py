@@ -24,16 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from rankdp.data.adapters import wide_lists
-from rankdp.data.cells import (
-    FOUND_KEY,
-    Batch,
-    Kind,
-    arrow_table,
-    declared_items,
-    in_a_sentence,
-    row_number,
-    text_of,
-)
+from rankdp.data.cells import FOUND_KEY, Batch, Kind, arrow_table, declared_items, in_a_sentence, row_number, text_of
 from rankdp.data.columns import ITEM_NAMES, check_names, first_known, listed_names
 from rankdp.data.formats.csv import open_text
 from rankdp.data.formats.excel import open_sheet

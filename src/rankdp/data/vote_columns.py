@@ -89,9 +89,7 @@ MARKED, UNMARKED = ("1", "1.0", "true"), ("0", "0.0", "false")
 
 STYLES = {
     "named": Style(
-        {"left": FIRST, "right": SECOND, **_TIES},
-        named=True,
-        said="{2!r} says left, right or tie, or names the winner",
+        {"left": FIRST, "right": SECOND, **_TIES}, named=True, said="{2!r} says left, right or tie, or names the winner"
     ),
     "models": Style(
         {"model_a": FIRST, "model_b": SECOND, **_TIES, **_BOTH_BAD},
