@@ -38,7 +38,7 @@ _NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EACCES, errno.EPERM, errno.EBADF)
 
 
 @contextmanager
-def _writing(path: str, what: str = "file", doing: str = "written") -> Iterator[None]:
+def writing(path: str, what: str = "file", doing: str = "written") -> Iterator[None]:
     """Tell in one sentence what the system refuses."""
     try:
         yield
@@ -75,12 +75,12 @@ class NewFile:
                 raise InputError(f"{place}: this is not a regular file")
         if self.target.exists() and any(self.target.samefile(read) for read in sources):
             raise InputError(f"{self.path}: this is the file being read; write to another one")
-        with _writing(self.path):
+        with writing(self.path):
             os.close(os.open(self.temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600 if private else 0o666))
 
     def write(self, content: bytes) -> None:
         """Append to the temporary file."""
-        with _writing(self.path), self.temporary.open("ab") as file:
+        with writing(self.path), self.temporary.open("ab") as file:
             file.write(content)
 
     def promise(self, facts: Mapping[str, Any]) -> None:
@@ -93,7 +93,7 @@ class NewFile:
             return
         aside: list[tuple[Path, Path]] = []
         try:
-            with _writing(self.path):
+            with writing(self.path):
                 sync(self.temporary)
                 if self._promise is not None:
                     self._write_sidecar(self._promise)
@@ -114,7 +114,7 @@ class NewFile:
     def keep_first(self) -> None:
         """Put the file in place unless another process was first."""
         try:
-            with _writing(self.path):
+            with writing(self.path):
                 sync(self.temporary)
                 with suppress(FileExistsError):
                     os.link(self.temporary, self.target)
@@ -214,7 +214,7 @@ def new_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
     target = Path(path)
     temporary = _temporary(target)
     try:
-        with _writing(str(target)):
+        with writing(str(target)):
             temporary.mkdir()
             yield temporary
             temporary.replace(target)
@@ -240,7 +240,7 @@ def sync(path: Path) -> None:
 
 def make_directory(path: Path) -> None:
     """Make a directory and those above it, where they are not there yet."""
-    with _writing(str(path), "directory", "made"):
+    with writing(str(path), "directory", "made"):
         path.mkdir(parents=True, exist_ok=True)
 
 

@@ -37,7 +37,7 @@ import numpy as np
 
 from rankdp.checks import one_of, whole
 from rankdp.data.adapters import counted_profile
-from rankdp.data.atomic import NewFile, known_ending
+from rankdp.data.atomic import NewFile, known_ending, writing
 from rankdp.data.cells import Batch, Known, WhereIn, in_a_sentence, row_number
 from rankdp.data.columns import refuse_nested
 from rankdp.data.formats.csv import CsvSink
@@ -48,7 +48,7 @@ from rankdp.data.frames import BATCH_ROWS, RankingsReader, Reading, arrow_batch,
 from rankdp.data.orders import refuse_tie
 from rankdp.data.rankings import FORMATS, Rankings
 from rankdp.data.tables import LIBRARIES, EngineTable, Frame, Held, Table, a_file, find_files, open_table
-from rankdp.errors import InputError, Setting, system_problem
+from rankdp.errors import InputError, Setting
 
 PREFLIB = ("soc", "soi", "toc", "toi")
 COUNTED = (*PREFLIB, "blt")
@@ -198,19 +198,16 @@ class RankingsWriter:
         if self._traits not in (None, traits):
             raise InputError(f"{self.path}: every batch must have voters, epsilons, offsets and ties, or none must")
         self._traits = traits
-        try:
+        with writing(self.path):
             for start in range(0, len(rankings), BATCH_ROWS):
-                self._append(rankings[start : start + BATCH_ROWS])
-        except OSError as error:
-            raise system_problem(self.path, error, "written") from None
-
-    def _append(self, some: Rankings) -> None:
-        if isinstance(self._sink, PreflibSink):
-            self._sink.write(some)
-        else:
-            self._sink.write(arrow_batch(some, self._width, first=self._rows + 1, **self._layout))
-        self._rows, self._items = self._rows + len(some), some.items
-        self._found |= some.items_from_data
+                some = rankings[start : start + BATCH_ROWS]
+                if isinstance(self._sink, PreflibSink):
+                    self._sink.write(some)
+                else:
+                    self._sink.write(arrow_batch(some, self._width, first=self._rows + 1, **self._layout))
+                self._rows += len(some)
+        self._items = rankings.items
+        self._found |= rankings.items_from_data
 
     def promise(self, facts: Mapping[str, Any]) -> None:
         """Say what the file's sidecar is to state (``Release.to_dict``); without it there is none."""
@@ -223,11 +220,10 @@ class RankingsWriter:
         try:
             if self._traits is None:
                 raise InputError(f"{self.path}: no rankings were written")
-            self._sink.finish(self._items, self._found)
+            with writing(self.path):
+                self._sink.finish(self._items, self._found)
             self._file.keep()
             self._ended = True
-        except OSError as problem:
-            raise system_problem(self.path, problem, "written") from None
         finally:
             self._drop()
 
