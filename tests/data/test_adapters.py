@@ -104,6 +104,9 @@ def test_linear_profiles_and_bad_counts():
     half = RankProfile((Ballot((frozenset("a"),), 0.5),), ("a", "b"), 2)
     with pytest.raises(InputError, match="ballot 1: it must have been cast a whole number of times, got"):
         Ballots.of(half)
+    negative = Profile(np.array([[0, 1], [1, 0]]), np.array([3, -2]), {0: "x", 1: "y"})
+    with pytest.raises(InputError, match="ballot 2: it must have been cast a whole number of times, got -2"):
+        Ballots.of(negative)
     with pytest.raises(InputError, match="there are no ballots"):
         Ballots.of(RankProfile((), ("a", "b"), 2))
 

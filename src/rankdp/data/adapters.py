@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from rankdp.checks import is_whole
 from rankdp.data.cells import decoded, first_line
 from rankdp.data.orders import CountedOrders
 from rankdp.errors import InputError, Unsupported
@@ -46,7 +45,7 @@ def counted_profile(source: Any, items: Iterable[Any] | None = None) -> CountedO
     place = {candidate: at for at, candidate in enumerate(names)}
     counted: list[tuple[int, Order]] = []
     for number, (count, order) in enumerate(orders, 1):
-        if not is_whole(count) and (not float(count).is_integer() or count < 0):
+        if not float(count).is_integer() or count < 0:
             raise InputError(f"{what}, ballot {number}: it must have been cast a whole number of times, got {count}")
         groups = [[place[candidate] for candidate in group] for group in order if group]
         if groups and int(count):
