@@ -146,6 +146,8 @@ def test_rankings_and_lists_are_ballots_too(tmp_path):
     Rankings.from_orders(orders, items=["a", "b", "c"]).write(tmp_path / "given.parquet")
     assert not Ballots.of(tmp_path / "given.parquet").items_from_data  # the file carries a list that was given
     assert Ballots.of(orders, weights=[1, 0, 5]).count == 6
+    with pytest.raises(InputError, match="3 ballots come from 2 voters"):  # ids are compared as texts
+        Ballots.of(Rankings.from_orders(orders, voters=[1, "1", 2]))
     with pytest.raises(InputError, match="open already: items"):
         Ballots.of(rankings, items=["a"])
 

@@ -121,7 +121,7 @@ class Ballots:
             The rule by which they are cleaned; the usual one if not given.
         """
         if rankings.voters is not None:
-            refuse_repeated(len(set(rankings.voters.tolist())), len(rankings), "rankings")
+            refuse_repeated(len(set(map(str, rankings.voters.tolist()))), len(rankings), "rankings")
         cleaner = Cleaner(cleaning or USUAL)
         return cls._counted(cleaned(rankings, np.ones(len(rankings), np.int64), cleaner), cleaner, "rankings")
 
