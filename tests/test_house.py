@@ -47,6 +47,18 @@ def test_a_light_import(module, needed):
     assert module != "rankdp" or {name for name in loaded if name.startswith("rankdp")} == {"rankdp", "rankdp.lazy"}
 
 
+def test_arrow_is_loaded_by_the_first_table():
+    code = """
+import sys, rankdp
+poll = rankdp.Rankings.from_orders([["tea", "water"], ["water", "tea"]])
+rankdp.privatize(poll, 1, seed=1)
+print("pyarrow" in sys.modules)
+poll.to_arrow()
+print("pyarrow" in sys.modules)
+"""
+    assert python(code).split()[-2:] == ["False", "True"]
+
+
 def test_importing_the_modules_compiles_nothing(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))  # empty, so that nothing compiled comes from a cache
     code = """
