@@ -11,6 +11,8 @@ DEV := $(VENV)/.dev-installed
 TORCH := $(VENV)/.torch-tried
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Compiling and rewriting the tests takes half a minute; only __pycache__ saves it the next time.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:

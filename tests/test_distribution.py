@@ -70,7 +70,9 @@ def test_the_bill_of_materials_lists_every_locked_package():
     assert all(component["hashes"] for component in listed)
 
 
-@pytest.mark.parametrize("checker", [["mypy", "--strict"], ["pyright"]], ids=lambda words: words[0])
+@pytest.mark.parametrize(
+    "checker", [["mypy", "--strict", "--cache-dir", ".mypy_cache/users"], ["pyright"]], ids=lambda words: words[0]
+)
 def test_types_are_complete_for_users(checker):
     code = ROOT / "tests" / "typing" / "user_code.py"
     done = subprocess.run([sys.executable, "-m", *checker, str(code)], cwd=ROOT, capture_output=True, text=True)

@@ -162,7 +162,10 @@ def test_notebook_runs(notebook: Path, tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("MPLBACKEND", "Agg")
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, Any] = {}
-    cells = [cell for cell in json.loads(notebook.read_text("utf-8"))["cells"] if cell["cell_type"] == "code"]
+    text = notebook.read_text("utf-8")
+    if "TwoTowerRanker" in text:
+        pytest.importorskip("torch", reason="two towers need PyTorch")
+    cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
     assert cells
     assert not any(cell["outputs"] for cell in cells)
     for cell in cells:

@@ -59,6 +59,7 @@ print("pyarrow" in sys.modules)
     assert python(code).split()[-2:] == ["False", "True"]
 
 
+@pytest.mark.slow
 def test_importing_the_modules_compiles_nothing(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))  # empty, so that nothing compiled comes from a cache
     code = """
@@ -131,6 +132,7 @@ def test_the_architecture_names_what_exists():
         assert any(place.exists() for place in (path, path.with_suffix(".py"), path.parent.with_suffix(".py"))), name
 
 
+@pytest.mark.slow
 def test_no_file_names_a_registry_or_a_machine():
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"], cwd=ROOT, capture_output=True

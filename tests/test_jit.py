@@ -125,6 +125,7 @@ def test_every_kernel_that_python_calls_states_its_effort_and_has_a_case():
     assert entered <= set(INTERPRETED) == set(CASES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_interpreted_and_compiled_agree(name, request):
     kernel, given = INTERPRETED[name], CASES[name](generator(request))

@@ -27,6 +27,7 @@ def leads(counts, item, above, votes):
     return theta[item] > theta[above]
 
 
+@pytest.mark.slow
 def test_the_votes_are_the_least_that_change_places(counts):
     found = rigging(counts)
     place = {name: number for number, name in enumerate(counts.items)}

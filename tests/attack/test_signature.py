@@ -68,6 +68,7 @@ def test_public_ballots(data_directory, file, share, safe):
     assert attack.safe_places == safe
 
 
+@pytest.mark.slow
 def test_every_format_says_that_it_is_for_the_curator(tmp_path):
     source = tmp_path / "ballots.csv"
     Rankings.from_orders([["a", "b", "c"], ["b", "a", "c"], ["a", "c", "b"]]).write(source)

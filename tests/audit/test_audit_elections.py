@@ -23,6 +23,7 @@ from rankdp.rankers.runoff import Piles
 BALLOT, VOTER = BallotProtection("ballot"), BallotProtection("voter")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protection", [BALLOT, VOTER], ids=lambda protection: protection.unit)
 def test_honest_mechanisms_hold_and_use_their_epsilon(protection, request):
     moved = protection.moved
@@ -44,6 +45,7 @@ def test_honest_mechanisms_hold_and_use_their_epsilon(protection, request):
     assert not audit_exact(top, draws=0).holds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protection", [BALLOT, VOTER], ids=lambda protection: protection.unit)
 @pytest.mark.parametrize(("m", "rounds", "unit"), [(3, 2, 720_720), (3, 2, 100_000), (4, 3, 720_720), (3, 1, 720_720)])
 def test_the_rounds_of_a_runoff_cost_what_they_claim_to_the_last_digit(protection, m, rounds, unit, request):
@@ -58,6 +60,7 @@ def test_the_rounds_of_a_runoff_cost_what_they_claim_to_the_last_digit(protectio
     assert audit.epsilon_low == audit.epsilon_high == Fraction(1, 2)
 
 
+@pytest.mark.slow
 def test_a_round_that_was_not_paid_for_is_found(request):
     audit = audit_exact(UnpaidRound(4, BALLOT, 1, rounds=3), draws=0)
     assert not audit.holds
@@ -147,6 +150,7 @@ def test_what_elect_publishes_holds(rule, protection, request, quick):
     assert through_elect(rule, protection, request, 4000).holds
 
 
+@pytest.mark.slow
 def test_elect_with_too_little_noise_is_caught(request, quick):
     assert through_elect("borda", VOTER, request, 600).holds
     assert not through_elect("borda", VOTER, request, 600, epsilon=4).holds

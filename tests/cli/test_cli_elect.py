@@ -34,6 +34,7 @@ def elect(*arguments: str):
 COMMON = ("ballots.csv", "-e", "5", "--items", "candidates.txt", "--rehearse", "1")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", [rule for rule in RULES if rule != "condorcet"])
 def test_every_rule_prints_a_table_and_says_how_sure_it_is(rule: str) -> None:
     done = elect(*COMMON, "--rule", rule, "--title", "Board of the club")
@@ -74,6 +75,7 @@ def test_the_transcript_of_a_transferable_vote() -> None:
     assert len(told["winners"]) == 2
 
 
+@pytest.mark.slow
 def test_every_format_from_one_run(directory: Path) -> None:
     names = [f"result.{ending}" for ending in ("csv", "json", "html", "png")]
     done = elect(

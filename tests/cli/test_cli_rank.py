@@ -40,6 +40,7 @@ def process(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 COMMON = ("votes.csv", "-e", "2", "--items", "items.txt")
 
 
+@pytest.mark.slow
 def test_the_board_on_stdout_and_words_on_stderr(directory: Path) -> None:
     run = process(*COMMON, "--protect", "outcome", "--top", "1", "--title", "Drinks", cwd=directory)
     assert run.returncode == 0, run.stderr
@@ -50,6 +51,7 @@ def test_the_board_on_stdout_and_words_on_stderr(directory: Path) -> None:
     assert "Protects one comparison's outcome" in run.stderr
 
 
+@pytest.mark.slow
 def test_a_refusal_is_one_sentence_and_exit_1(directory: Path) -> None:
     run = process("votes.csv", "-e", "nan", "--protect", "outcome", "--items-from-data", cwd=directory)
     assert (run.returncode, run.stdout) == (1, "")
@@ -175,6 +177,7 @@ def test_wrong_usage_exits_2(directory: Path, arguments: list[str]) -> None:
     assert "Usage: " in run.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("protect", "words"),
     [

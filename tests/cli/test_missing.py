@@ -22,6 +22,7 @@ def run(*words: str) -> Result:
 RANK = ("rank", "votes.csv", "-e", "1", "--protect", "comparison", "--items", "tea,milk")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "missing"),
     [

@@ -31,6 +31,7 @@ def rising(heard, doing):
     return mine[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["csv", "csv.gz", "jsonl"])
 def test_files_tell_how_much_of_them_is_read(tmp_path, told, ending):
     path = tmp_path / f"votes.{ending}"

@@ -87,6 +87,7 @@ def test_ids_are_left_out_and_rows_shuffled(tmp_path, monkeypatch):
     assert (facts["shuffled"], facts["columns_left_out"]) == (True, ["voter"])
 
 
+@pytest.mark.slow
 def test_every_order_of_rows_is_as_likely(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("poll.csv").write_text("rank_1,rank_2\na,b\na,b\nb,a\n")

@@ -13,6 +13,8 @@ from rankdp.cli import cli
 from rankdp.cli.options import spellings
 from rankdp.errors import InputError, RankdpError, Setting
 
+pytestmark = pytest.mark.slow
+
 REFUSALS = {"InputError", "Unsupported", "SystemProblem", "BudgetExceeded", "UsageError", "BadParameter"}
 
 

@@ -25,6 +25,7 @@ from rankdp.errors import InputError
 
 # PySpark warns that it is not yet sure of the newest pandas
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.filterwarnings("ignore::FutureWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]

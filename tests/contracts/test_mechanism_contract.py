@@ -86,6 +86,7 @@ def test_log_prob_sums_to_one(name, items, epsilon):
     assert math.fsum(np.exp(logs)) == pytest.approx(1, abs=1e-12)
 
 
+@pytest.mark.slow
 @own
 @pytest.mark.parametrize(("items", "epsilon"), [(2, "1e-9"), (6, "2"), (6, "700"), (40, "1")])
 def test_no_change_is_as_likely_as_log_prob_says(name, items, epsilon):
@@ -108,6 +109,7 @@ def test_a_ranking_has_m_minus_one_squared_neighbour_places(items):
     assert inverses == {tuple(move) for move in found.tolist()}
 
 
+@pytest.mark.slow
 @every
 @sizes
 @epsilons
@@ -184,6 +186,7 @@ def test_local_epsilon_is_the_worst_over_all_pairs(name, items, epsilon):
         assert stated == epsilon * (items - 1)
 
 
+@pytest.mark.slow
 @own
 @pytest.mark.parametrize("epsilon", ["1e-9", "1e-5", "0.1", "30"])
 @sizes
@@ -204,6 +207,7 @@ def test_local_epsilon_is_never_understated(name, items, epsilon):
 # -- the public numbers ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @every
 @sizes
 @epsilons
@@ -252,6 +256,7 @@ def test_draws_follow_log_prob(name, items, epsilon, request):
     assert_law(places(drawn), np.exp(logs))
 
 
+@pytest.mark.slow
 @own
 def test_draws_of_six_items_follow_log_prob(name, request):
     """The first size at which reinsertion leaves its table of outputs."""
@@ -260,6 +265,7 @@ def test_draws_of_six_items_follow_log_prob(name, request):
     assert_law(places(drawn), np.exp(logs))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "items"),
     [
@@ -356,6 +362,7 @@ def own_epsilons(name, chosen, rows, request):
     return rankdp.privatize(poll, epsilons, mechanism=name, bits=seeded(request)).value.orders
 
 
+@pytest.mark.slow
 @every
 def test_own_epsilons_in_one_call(name, request):
     """Rows of three epsilons, interleaved: each group has the law of its own epsilon, and of no other."""
@@ -373,6 +380,7 @@ def test_own_epsilons_in_one_call(name, request):
     assert promised.whole_ranking_epsilon == max(rankdp.mechanism(name, 3, one).local_epsilon() for one in chosen)
 
 
+@pytest.mark.slow
 @own
 def test_half_the_noise_for_some_voters_fails_the_audits(name, request, monkeypatch):
     chosen = [Fraction(1, 2), Fraction(2)]
@@ -425,6 +433,7 @@ def test_impossible_epsilons_are_refused(name, epsilon):
 # -- audits that can fail ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @own
 @sizes
 @epsilons

@@ -46,6 +46,7 @@ from rankdp.publish.voter_bound import NoisyVoters
 from rankdp.rankers.runoff import METHODS, Piles, run
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.filterwarnings("ignore::FutureWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
@@ -165,7 +166,6 @@ def test_a_voter_moves_the_counts_as_far_as_is_charged(name):
     check()
 
 
-@pytest.mark.slow
 @pytest.mark.xdist_group("spark")
 def test_a_voter_moves_the_counts_on_spark_as_far_as_is_charged(spark):
     def write(_, header, rows):

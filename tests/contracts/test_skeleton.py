@@ -45,6 +45,7 @@ def test_privatize(coin, tmp_path):
     assert coin.name in run("privatize", "--help").replace("\n", "")
 
 
+@pytest.mark.slow
 def test_plan(coin, tmp_path):
     found = plan("ranking", items=5, epsilon=1)
     (choice,) = [choice for choice in found.choices if choice.name == coin.name]

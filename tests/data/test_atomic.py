@@ -115,6 +115,7 @@ for before in (True, False):
 """
 
 
+@pytest.mark.slow
 def test_a_kill_between_any_two_calls_leaves_no_wrong_promise(tmp_path):
     command = [sys.executable, "-c", KILLED, str(tmp_path / "board.csv")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
@@ -122,6 +123,7 @@ def test_a_kill_between_any_two_calls_leaves_no_wrong_promise(tmp_path):
     assert min(map(int, done.stdout.split())) > 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", range(1, 12))
 def test_a_rehearsed_board_never_stands_beside_a_real_guarantee(tmp_path, monkeypatch, at):
     path, asked = tmp_path / "board.csv", {"items": ["a", "b", "c"], "protect": "outcome", "method": "wins"}

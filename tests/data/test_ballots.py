@@ -63,6 +63,7 @@ def as_toi(m: int, cast, path) -> Ballots:
     return Ballots.read(path)
 
 
+@pytest.mark.slow
 @given(election=elections(), k=st.integers(1, 5))
 def test_counts_are_averages_over_completions(tmp_path_factory, election, k):
     m, cast = election

@@ -59,6 +59,7 @@ def wide(rows, **options) -> Ballots:
     return Ballots.of(frame, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("word", WORDS)
 @pytest.mark.parametrize("listed", [None, ["Ann", "Bob"]])
 def test_no_spelling_of_a_blank_is_a_candidate_in_any_layout(word, listed, tmp_path):

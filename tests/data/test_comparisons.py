@@ -131,6 +131,7 @@ def random_votes(seed, rows, items, voters):
     return pa.table({"voter": voter, "item_1": left, "item_2": right, "outcome": outcome})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("most", [None, 3])
 def test_batches_and_engines_change_nothing(monkeypatch, tmp_path, weighted, most):
@@ -151,6 +152,7 @@ def test_batches_and_engines_change_nothing(monkeypatch, tmp_path, weighted, mos
     assert counts() == want
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [pa.int8(), pa.uint8(), pa.int32(), pa.uint64(), pa.int64()])
 def test_numbers_as_items_count_like_their_texts(kind):
     lowest = -100 if kind == pa.int8() else 0
@@ -197,6 +199,7 @@ ballots = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(rows=ballots, most=st.integers(1, 5), data=st.data())
 def test_what_a_voter_weighs_depends_on_nobody_else(rows, most, data):
@@ -235,6 +238,7 @@ def test_llmfao(data_directory):
     assert (votes.bound(343).count().half_wins == STEPS * counts.half_wins).all()
 
 
+@pytest.mark.slow
 def test_arena(data_directory):
     votes = real(data_directory, "arena140k_votes/votes.csv", items_from_data=True, on_problem="drop")
     assert len(votes.items) == 53

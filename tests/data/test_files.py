@@ -56,6 +56,7 @@ def same(one: Rankings, other: Rankings, voters: bool = True, epsilons: bool = T
         assert one.epsilons.tolist() == other.epsilons.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "layout"), [("t.csv", "wide"), ("t.csv", "long"), ("t.parquet", "wide")])
 @given(rankings=tables())
 @settings(max_examples=60)
@@ -67,6 +68,7 @@ def test_round_trip(tmp_path, name, layout, rankings):
     assert [entry.name for entry in tmp_path.iterdir()] == [name]
 
 
+@pytest.mark.slow
 @given(rankings=tables())
 @settings(max_examples=60)
 def test_round_trip_through_preflib_keeps_the_counted_orders(tmp_path, rankings):
@@ -77,6 +79,7 @@ def test_round_trip_through_preflib_keeps_the_counted_orders(tmp_path, rankings)
     assert sorted(again) == sorted(rankings)
 
 
+@pytest.mark.slow
 @given(rankings=tables())
 @settings(max_examples=40)
 def test_round_trip_through_arrow(rankings):

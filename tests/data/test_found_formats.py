@@ -214,6 +214,7 @@ def test_numbers_in_json_are_the_text_that_is_written(tmp_path):
     assert votes.load_counts().tolist() == [len(ids), *[0] * 10]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("indent", [None, 2])
 @pytest.mark.parametrize("ending", ["json", "json.gz", "dump"])
 def test_a_json_array_is_read_as_json_lines_are(tmp_path, monkeypatch, indent, ending):
@@ -240,6 +241,7 @@ def test_a_json_array_is_read_as_json_lines_are(tmp_path, monkeypatch, indent, e
         Comparisons.read(bad, items=["b", "ü", "茶"]).count()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("few", [1 << 16, -1])
 def test_one_column_marks_the_winner(few, monkeypatch):
     monkeypatch.setattr(queries, "FEW_ROWS", few)
@@ -353,6 +355,7 @@ def test_blt_as_councils_publish_it(tmp_path):
     assert ballots.count == 5
 
 
+@pytest.mark.slow
 def test_every_scottish_contest_is_read(data_directory):
     found = sorted((data_directory / "scottish_stv").glob("*.blt"))
     if not found:
@@ -422,6 +425,7 @@ def test_the_patterns_recognise_their_own_examples():
         assert recognise(example.replace("…", "").split(", ")[:2], "x").layout == "ranked"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-16-le", "utf-8-sig"])
 @pytest.mark.parametrize("ending", ["csv", "csv.gz", "jsonl", "json"])
 def test_utf_16_is_recognised_by_its_first_bytes(tmp_path, encoding, ending):

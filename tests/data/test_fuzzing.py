@@ -15,6 +15,7 @@ def test_damaged_files_are_refused_or_read_as_others_read_them(tmp_path):
     assert min(result.counts["accepted"], result.counts["refused"]) > 80
 
 
+@pytest.mark.slow
 def test_whole_files_are_accepted(tmp_path):
     for number, case in enumerate(forging.originals()):
         path = tmp_path / f"{number}.{case.ending}"

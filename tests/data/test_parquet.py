@@ -63,6 +63,7 @@ def refused(path: Path, **options: object) -> str:
     return str(caught.value).removeprefix(f"{path}: ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("items", [1, 2, 10, 300])
 def test_every_reader_sees_what_was_written(tmp_path, reader, items):
@@ -140,6 +141,7 @@ def test_ids_of_every_kind(tmp_path, ids):
         assert Rankings.read(tmp_path / "v.parquet") == table
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("compression", ["none", "snappy", "zstd"])
 def test_files_by_pyarrow(tmp_path, kind, compression):

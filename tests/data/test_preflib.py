@@ -40,6 +40,7 @@ def weak_orders(draw, tied: bool, complete: bool):
     return m, orders
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["soc", "soi", "toc", "toi"])
 @given(data=st.data())
 @settings(max_examples=40)

@@ -56,6 +56,7 @@ def test_ranks_and_orders_are_inverse():
     assert Rankings.from_ranks([[2, 1, None]]).ranks().tolist() == [[2, 1, 0]]
 
 
+@pytest.mark.slow
 @given(st.lists(st.permutations(range(5)).flatmap(lambda p: st.integers(1, 5).map(lambda k: p[:k])), min_size=1))
 def test_from_ranks_undoes_ranks(rows):
     rankings = Rankings.from_orders([[f"i{x}" for x in row] for row in rows], items=[f"i{x}" for x in range(5)])

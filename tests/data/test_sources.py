@@ -41,6 +41,7 @@ def counted(path, **options):
         return str(refusal)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("few", [1 << 16, -1])
 def test_a_flipped_bit_of_the_footer_loses_no_vote(path, few, monkeypatch):
     monkeypatch.setattr(queries, "FEW_ROWS", few)
@@ -61,6 +62,7 @@ def test_a_flipped_bit_of_the_footer_loses_no_vote(path, few, monkeypatch):
     assert told > 5
 
 
+@pytest.mark.slow
 def test_any_damage_is_told_or_harmless(path):
     whole, chance = path.read_bytes(), random.Random(1)
     for _ in range(300):

@@ -45,6 +45,7 @@ def test_a_linear_model_has_its_textbook_posterior(request):
     assert np.cov(drawn.T) == pytest.approx(np.linalg.inv(exact + np.diag(1 / prior**2)), abs=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("look", ["wins", "residuals"])
 def test_slopes_and_covariances_are_those_of_simulated_votes(look, request):
     """E y, its slope and its covariance for two looks at the same votes, the design hidden."""
@@ -74,6 +75,7 @@ def test_residuals_have_mean_zero_where_their_strengths_are_right(request):
     assert wins == pytest.approx(wins.T)
 
 
+@pytest.mark.slow
 def test_the_normal_posterior_is_near_the_exact_one(request):
     """Few votes, noisy wins: against a random walk over the posterior without approximation."""
     random, truth = generator(request), np.array([1.0, 0.2, -0.3, -0.9])
@@ -184,6 +186,7 @@ def test_an_item_that_may_never_have_been_compared_keeps_the_prior():
 # -- the spread --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_integrated_spread_is_found(request):
     random = generator(request)
     for true in (0.2, 1.0, 3.0):

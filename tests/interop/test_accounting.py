@@ -84,6 +84,7 @@ def test_a_partition_is_refused(tmp_path):
         accounting.ledger_event(ledger)
 
 
+@pytest.mark.slow
 def test_neither_library_is_imported_before_it_is_used():
     code = "import sys, rankdp.interop.opendp, rankdp.interop.accounting\n"
     code += "print({'opendp', 'dp_accounting'} & set(sys.modules))"

@@ -35,6 +35,7 @@ def test_share_of_concordant_pairs_kept(row):
     assert kept == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("items", [5, 10, 20, 50, pytest.param(100, marks=pytest.mark.long)])
 def test_what_auto_takes_is_on_the_page(items):
     best = [rankdp.mechanism("auto", items, epsilon) for epsilon in EPSILONS]

@@ -52,6 +52,7 @@ def farthest(mechanism, neighbours, items):
     return int(np.abs(changes).sum(axis=1).max()), int(np.square(changes).sum(axis=1).max())
 
 
+@pytest.mark.slow
 @kinds
 @pytest.mark.parametrize(("protection", "items", "neighbours"), CASES, ids=[f"{p.unit}-{p.moved}" for p, *_ in CASES])
 def test_sensitivities_by_brute_force(kind, protection, items, neighbours):
@@ -70,6 +71,7 @@ def test_an_outcome_moves_differences_by_four_and_the_design_not_at_all():
     assert farthest(NoisyDegrees(unit, 1), flipped(3, 2), 3) == (0, 0)
 
 
+@pytest.mark.slow
 @kinds
 @pytest.mark.parametrize("protection", [Protection("comparison"), Protection("voter", 2)], ids=str)
 def test_the_exact_audit_finds_epsilon(kind, protection, request):
@@ -78,6 +80,7 @@ def test_the_exact_audit_finds_epsilon(kind, protection, request):
     assert audit.epsilon_low == audit.epsilon_high == Fraction(7, 10)
 
 
+@pytest.mark.slow
 @kinds
 def test_half_the_sensitivity_is_caught(kind):
     class Careless(kind):

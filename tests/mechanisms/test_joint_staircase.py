@@ -79,6 +79,7 @@ def test_one_score_is_the_staircase():
 NOISES = [("joint-staircase", {"count": 1}), ("staircase", {})]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gamma", [None, 1])
 def test_draws_follow_the_law(gamma):
     mechanism = built("joint-staircase", STEPS, epsilon=2, count=2, gamma=gamma)

@@ -83,6 +83,7 @@ def test_a_word_on_a_cut_point_is_settled_by_more_digits():
     assert drawn == [0, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("items", "radius"), [(4, 2), (18, 40)])
 def test_draws_have_the_stated_law(items, radius):
     ball = KendallBall(items, 2, radius)

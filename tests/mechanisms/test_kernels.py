@@ -39,6 +39,7 @@ def random_insertions(rng, rows, items):
     return orders, behind
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("items", [2, 3, 4, 7, 15, 16, 17, 33, 63, 64, 65, 129, 500, 4097])
 def test_insertions_agree_with_plain_python(items, request):
     orders, behind = random_insertions(generator(request), 30, items)
@@ -60,6 +61,7 @@ def test_select_finds_every_set_bit(request):
         assert found == places
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("items", [2, 5])
 def test_insertions_reach_every_permutation_once_with_the_sum_of_draws_as_inversions(items):
     """Exactly: P(s) = prod of r^behind = r^inversions, nothing missing and nothing twice."""
@@ -72,6 +74,7 @@ def test_insertions_reach_every_permutation_once_with_the_sum_of_draws_as_invers
     assert kernels.count_inversions(out).tolist() == behind.sum(axis=1).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("items", [2, 7, 60])
 def test_counting_kernels(items, request):
     rng = generator(request)

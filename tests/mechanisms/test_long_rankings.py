@@ -30,6 +30,7 @@ def test_a_ranking_of_a_hundred_thousand_items(name, epsilon, request):
     assert kept == pytest.approx(mechanism.expected_concordance(), abs=5e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("items", [17, 65, 300, 1500])
 @pytest.mark.parametrize("share", [0.02, 0.5])
 def test_kendall_distance_of_long_rankings(items, share, request):
@@ -96,6 +97,7 @@ def test_ulam_samples_long_rankings(items, request):
     assert np.isfinite(mechanism.log_prob(out[:5], np.arange(items))).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("items", [11, 15])
 def test_ulam_public_numbers_beyond_enumeration_are_close(items, request):
     """Estimated from seeded draws: against fresh draws, and against the exact law for ten items."""

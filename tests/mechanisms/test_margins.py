@@ -96,6 +96,7 @@ def test_less_noise_than_on_the_pairs_alone(protection):
         assert mixed.noise_variance <= gaussian_share * alone
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", [0, "1e-6"])
 @pytest.mark.parametrize("m", [3, 10])
 def test_the_split_is_the_best_one(m, delta):
@@ -110,6 +111,7 @@ def test_the_split_is_the_best_one(m, delta):
     assert variance(best) < min(variance(best * Fraction(4, 5)), variance(best * Fraction(6, 5)))
 
 
+@pytest.mark.slow
 @units
 @pytest.mark.parametrize(("m", "epsilon", "delta"), [(3, 1, 0), (9, 1, "1e-6")])
 def test_the_estimate_is_unbiased_with_the_stated_variance(protection, m, epsilon, delta, request):

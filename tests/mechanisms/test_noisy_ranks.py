@@ -127,11 +127,13 @@ def direct(items, scale, nodes=16):
     return matrix
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("items", "scale"), [(2, 2.0), (7, 0.8), (30, 15.0), (50, 50.0), (51, 13.0)])
 def test_position_matrix_against_the_direct_integral(items, scale):
     np.testing.assert_allclose(position_matrix(items, scale, math.ceil(1 / scale)), direct(items, scale), atol=1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("items", "epsilon"),
     [
@@ -164,6 +166,7 @@ def test_small_probabilities_of_short_rankings_are_right_too(epsilon):
     assert np.log(odds.max(axis=0) / odds.min(axis=0)).max() <= epsilon
 
 
+@pytest.mark.slow
 def test_draws_land_where_they_should(request):
     mechanism = NoisyRanks(100, 4)
     drawn = mechanism.sample(np.tile(np.arange(100), (20_000, 1)), seeded(request))
@@ -176,6 +179,7 @@ def test_draws_land_where_they_should(request):
 # -- what it is good for -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("items", "epsilon"), [(10, 1), (20, 2), (50, 2), (100, 4), (300, 4), (1000, 1)])
 def test_it_keeps_more_than_the_others_of_long_rankings_at_small_epsilon(items, epsilon):
     ranked = rankdp.candidates(items, epsilon, purpose="order")
@@ -225,6 +229,7 @@ def test_an_exact_audit_finds_what_is_realised(request):
     assert not audit_exact(NoisyRanks(5, 2), claimed_epsilon=1, draws=0).holds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("items", [2, 7, 20, 51, 90])
 @pytest.mark.parametrize("factor", ["1/1000", "1/4", 2, 11, 20, 30, 40, 60, 150, 400, 750, 900])
 def test_where_items_land_is_known_for_every_amount_of_noise(items, factor):

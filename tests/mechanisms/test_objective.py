@@ -197,6 +197,7 @@ def worst_density_ratio(mechanism, items, generator, scale=None):
     return worst
 
 
+@pytest.mark.slow
 @links
 @pytest.mark.parametrize(("items", "moved"), [(2, 1), (2, 3), (3, 1)])
 @pytest.mark.parametrize("ridge", ["1/2", "20"])
@@ -210,6 +211,7 @@ def test_the_ideal_density_changes_by_at_most_eps_1(link, items, moved, ridge, r
         assert worst > allowed * (0.75 if items == 3 and link == "logistic" else 0.4)
 
 
+@pytest.mark.slow
 @links
 def test_the_density_audit_catches_half_the_noise(link, request):
     mechanism = ObjectivePerturbation(3, 5, ONE, 2, 80, link=link)
@@ -350,6 +352,7 @@ def heavy_table(kind, items, comparisons):
     return PairCounts.from_pairs(first, second, ahead, halves - ahead, items=items)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["balanced", "lopsided", "separated", "disconnected"])
 def test_whether_scores_are_released_does_not_depend_on_the_votes(kind, request):
     """A small ridge lets the noise move all scores by 10^5, which leaves doubles few digits behind the point."""
@@ -454,6 +457,7 @@ def log_ratio_bounds(hits, draws):
     return math.log(low / high) if low else -math.inf
 
 
+@pytest.mark.slow
 def test_statistical_audit_on_neighbouring_data(request):
     """The best of many thresholds on the scores of two items, chosen on half of the draws and judged on the others."""
     items, one, other = 3, ((0, 1, 2), (1, 2, 2)), ((0, 1, 0), (1, 2, 2))

@@ -28,6 +28,7 @@ def worst(law, items):
     return max(high / law[other][0] for (_, high), others in pairs for other in others)
 
 
+@pytest.mark.slow
 @cases
 def test_every_offset_is_private_and_the_worst_one_uses_all_of_epsilon(items, width, epsilon):
     mechanism = OffsetTiers(items, Fraction(epsilon), [width])
@@ -68,6 +69,7 @@ def test_law_of_a_tier_equals_enumeration(items, width, epsilon):
     assert mechanism.cells.max() + 1 == found.shape[1]
 
 
+@pytest.mark.slow
 @cases
 def test_rows_given_their_offset_follow_their_law(items, width, epsilon, request):
     mechanism = OffsetTiers(items, epsilon, [width])
@@ -85,6 +87,7 @@ def test_rows_given_their_offset_follow_their_law(items, width, epsilon, request
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("items", "epsilon", "most"), [(40, 1, 1.27), (40, 2, 0.27), (40, 4, 0.036), (12, 2, 0.25), (100, 4, 0.036)]
 )
@@ -102,6 +105,7 @@ def test_long_rankings_have_few_offsets_and_hardly_any_bias():
     assert found.mean_variance < 1.27 * 150**2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("items", "epsilon"), [(20, 2), (40, 1)])
 def test_long_draws_follow_the_public_numbers(items, epsilon, request):
     mechanism, rows = rankdp.mechanism("offset-tiers", items, epsilon), 4000
@@ -159,6 +163,7 @@ def test_a_long_table_carries_the_offset_too(poll, tmp_path):
     assert rankdp.Rankings.read(tmp_path / "long.csv", poll.items, offset_column="offset") == table
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["soc", "soi"])
 def test_a_preflib_file_carries_the_offset(kind, poll, tmp_path, request):
     poll[:400].write(tmp_path / "poll.csv")

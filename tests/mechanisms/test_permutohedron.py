@@ -110,6 +110,7 @@ def test_the_dilation_has_its_law(m, rate, request):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("m", "rate", "reach"), [(2, Fraction(1, 2), 30), (3, Fraction(1), 24), (4, Fraction(2), 15)])
 def test_the_sampler_draws_the_law_of_the_least_dilation(m, rate, reach, request):
     points = lattice(m, reach)
@@ -143,6 +144,7 @@ def worst_log_ratio(mechanism, changes):
     return max((here - log_law(points + mechanism.grid * change)).max() for change in changes)
 
 
+@pytest.mark.slow
 @units
 @pytest.mark.parametrize(("m", "epsilon"), [(3, 1), (3, Fraction(1, 3)), (4, 1)])
 def test_epsilon_over_all_neighbouring_elections(protection, m, epsilon):
@@ -192,6 +194,7 @@ def test_the_mean_square_is_a_square_of_the_dilation_plus_a_constant(m):
     assert float(squares[1] - squares[0]) / 3 == pytest.approx(permutohedron.size(m))
 
 
+@pytest.mark.slow
 @units
 @pytest.mark.parametrize(("m", "epsilon", "delta"), [(2, 1, 0), (3, 8, 0), (10, 1, 0), (60, "0.1", 0), (5, 2, "1e-5")])
 def test_the_variance_is_what_is_drawn(protection, m, epsilon, delta, request):

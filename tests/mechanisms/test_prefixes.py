@@ -70,6 +70,7 @@ class FreeLevel(NoisyPrefixes):
         self.margins = NoisyMargins(*arguments, spent=self.shares["margins"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("m", [2, 3, 4])
 def test_the_loss_is_epsilon_for_the_worst_neighbours_and_for_none_more(m, unit):
@@ -81,6 +82,7 @@ def test_the_loss_is_epsilon_for_the_worst_neighbours_and_for_none_more(m, unit)
     assert max(losses(FreeLevel(m, BallotProtection(unit), "0.7", 0), unit)) > Fraction(7, 10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("m", [2, 3, 4])
 def test_gaussian_noise_keeps_the_rho(m, unit):
@@ -97,6 +99,7 @@ def test_gaussian_noise_keeps_the_rho(m, unit):
     assert mechanism.guarantee.rho == float(mechanism.rho)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", UNITS)
 def test_small_electorates_by_enumeration(unit):
     """All elections of two candidates and up to three ballots: the log-ratio over every output near them."""

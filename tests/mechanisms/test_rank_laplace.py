@@ -145,6 +145,7 @@ def test_noise_is_on_a_grid_of_integers_with_exactly_the_scale(monkeypatch):
         assert asked[-1] <= 1 << 56
 
 
+@pytest.mark.slow
 def test_ties_are_broken_by_fair_draws(request):
     bits = seeded(request)
     counts = {}

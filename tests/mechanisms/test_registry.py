@@ -14,6 +14,7 @@ from rankdp.mechanisms.registry import respondents_for_one
 SETTINGS = [(2, 1), (5, 1), (6, 4), (8, 2), (12, 1), (50, 1), (50, 4), (100, 2), (300, 9)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("items", "epsilon"), SETTINGS)
 def test_auto_keeps_the_most_of_the_order(items, epsilon):
     chosen = mechanism("auto", items, epsilon, purpose="order")
@@ -28,6 +29,7 @@ def test_auto_keeps_the_most_of_the_order(items, epsilon):
         assert round(mechanism(name, items, epsilon).expected_concordance(), 9) <= kept[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("items", "epsilon"), SETTINGS)
 def test_by_default_auto_needs_the_fewest_respondents(items, epsilon):
     cost = {one.name: respondents_for_one(one) for one in candidates(items, epsilon, purpose="order")}
@@ -35,6 +37,7 @@ def test_by_default_auto_needs_the_fewest_respondents(items, epsilon):
     assert cost[chosen.name] == min(needed for needed in cost.values() if needed is not None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("items", "epsilon"), [(5, 1), (6, 2), (8, 2), (20, 2), (60, 2)])
 def test_the_default_can_be_aggregated(items, epsilon):
     best = candidates(items, epsilon, purpose="order")[0]

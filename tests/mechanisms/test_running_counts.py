@@ -60,6 +60,7 @@ def test_some_stream_costs_all_of_epsilon_and_half_the_noise_fails():
     assert loss(law, before, after, law.counts.scale / 2) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("steps", "delta"), [(1, NONE), (7, NONE), (52, NONE), (52, Fraction(1, 10**6)), (200, NONE)])
 def test_nodes_add_up_and_are_as_many_as_digits(steps, delta, monkeypatch):
     law = RunningCounts.of(COMPARISON, 1, delta, steps)

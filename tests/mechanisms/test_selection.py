@@ -69,6 +69,7 @@ def mechanisms(protection, epsilon, spread=None):
     ]
 
 
+@pytest.mark.slow
 @units
 @pytest.mark.parametrize("epsilon", [Fraction(1, 5), Fraction(2)], ids=str)
 def test_epsilon_over_all_neighbouring_elections(protection, epsilon):
@@ -79,6 +80,7 @@ def test_epsilon_over_all_neighbouring_elections(protection, epsilon):
     assert (worst_log_ratio(taken_for_removal, protection) > epsilon + 1e-9) == (protection is BALLOT)
 
 
+@pytest.mark.slow
 @units
 @pytest.mark.parametrize("epsilon", ["0.2", "1"])
 def test_zcdp_over_all_neighbouring_elections(protection, epsilon):
@@ -92,6 +94,7 @@ def test_zcdp_over_all_neighbouring_elections(protection, epsilon):
     assert realised_rho(flip, protection) > 1.5 * float(flip.epsilon**2) / 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scores", [(5, 3, 3, 0), (0, 900, 1, 2)], ids=str)
 def test_the_samplers_draw_their_laws(scores, request):
     scores, bits = np.array(scores), seeded(request)
@@ -107,6 +110,7 @@ def test_the_samplers_draw_their_laws(scores, request):
     assert_law(drawn, set_law(top, scores))
 
 
+@pytest.mark.slow
 def test_a_set_of_five(request):
     """Many sets between the ends: the counts of sets are those of the definition."""
     scores, top = np.array([9, 7, 7, 4, 2, 1, 0, 0]), TopSet(VOTER, 2, 1, 5)

@@ -44,6 +44,7 @@ def moved(word):
         yield (*rest[:place], word[taken], *rest[place:])
 
 
+@pytest.mark.slow
 @divisions
 @weights
 def test_worst_ratio_over_moves_is_the_formula_exactly(sizes, weight):
@@ -76,6 +77,7 @@ def test_sums_in_logarithms(sizes, weight):
     np.testing.assert_allclose(found, sums, rtol=1e-12)
 
 
+@pytest.mark.slow
 @divisions
 @weights
 def test_public_numbers_equal_enumeration(sizes, weight):
@@ -105,6 +107,7 @@ def test_table_of_the_sampler_holds_the_sums_of_its_weight(sizes):
         assert low <= high <= low * (1 + Fraction(1, 10**100))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("items", "epsilon"), [(20, "0.01"), (20, 4), (100, 1), (100, 6), (300, 2)])
 def test_long_draws_follow_the_public_numbers(items, epsilon, request):
     mechanism = rankdp.mechanism("tiers", items, epsilon)

@@ -69,6 +69,7 @@ def test_the_tables_that_are_drawn_from_have_the_stated_law(items, length, radiu
     assert ball.local_epsilon() == ball.guarantee.whole_ranking_epsilon == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("items", "length", "radius"), [(4, 1, 0), (5, 2, 2), (5, 4, 4), (7, 3, 3)])
 def test_draws_have_the_stated_law(items, length, radius):
     ball = TopBall(items, 2, length, radius)
@@ -192,6 +193,7 @@ class ComingBack(TopBall):
         ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mutant", [TwiceTheLevel, ComingBack])
 def test_mutants_break_the_promise(mutant):
     assert audit_exact(TopBall(5, 1, 3, 2)).holds

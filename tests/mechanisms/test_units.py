@@ -98,12 +98,14 @@ def voter_distance(generator, most, bound):
     return largest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [1, 3])
 def test_bounding_keeps_a_voter_within_the_sensitivity(most, request):
     found = voter_distance(generator(request), most, bound=True)
     assert 0 < found <= NoisyWins(Protection.of("voter", most), 1).l1 * STEPS
 
 
+@pytest.mark.slow
 def test_without_bounding_a_voter_exceeds_the_sensitivity(request):
     """The audit above can fail: skipping the bounding is caught."""
     assert voter_distance(generator(request), 1, bound=False) > NoisyWins(Protection.of("voter", 1), 1).l1

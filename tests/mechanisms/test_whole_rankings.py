@@ -13,6 +13,7 @@ from rankdp.privacy.bits import SeededBits
 CLOSE = 1 - Fraction(1, 1 << 16)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(MECHANISMS))
 @pytest.mark.parametrize(("items", "epsilon"), [(2, "1"), (4, "1/3"), (5, "4"), (6, "12"), (40, "2"), (70, "1")])
 def test_the_whole_ranking_has_the_epsilon_that_was_asked_for(name, items, epsilon):
@@ -26,6 +27,7 @@ def test_the_whole_ranking_has_the_epsilon_that_was_asked_for(name, items, epsil
         assert audit_exact(built, claimed_epsilon=asked, protect="ranking", draws=0).holds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("purpose", ["aggregate", "order", "top"])
 @pytest.mark.parametrize(("items", "epsilon"), [(2, 1), (6, 4), (12, "1/2"), (61, 2)])
 def test_every_candidate_for_every_purpose_keeps_the_promise(purpose, items, epsilon):
@@ -50,6 +52,7 @@ def test_closed_forms_are_exact():
         assert built.local_epsilon() == asked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("items", "epsilon"), [(3, 1), (5, 4), (8, 2), (20, 4)])
 def test_nothing_keeps_more_pairs_than_the_ball(items, epsilon):
     best, *others = candidates(items, epsilon, purpose="order", protect="ranking")

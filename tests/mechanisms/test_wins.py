@@ -87,6 +87,7 @@ def laplace_law(scale, reach):
     return [(1 - ratio) / (1 + ratio) * ratio ** abs(k) for k in range(-reach, reach + 1)]
 
 
+@pytest.mark.slow
 @units
 def test_the_sampler_draws_the_audited_law(unit, request):
     """Chi-squared of what is released around the wins against the law with the scale that the audit used."""
@@ -158,6 +159,7 @@ def true_delta(sigma, shift, epsilon, coordinates):
     return float((law * -np.expm1(np.minimum(epsilon - losses, 0))).sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "protection", [Protection("outcome"), Protection("voter", 1), Protection("voter", 20)], ids=str
 )

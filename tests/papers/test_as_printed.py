@@ -61,6 +61,7 @@ class _Fit:
         self.theta = np.zeros(items)
 
 
+@pytest.mark.slow
 def test_cai_algorithm_1_minimises_the_printed_objective():
     """At the released scores the gradient of (2.2) is minus the noise: Laplace of scale 8/eps over many releases."""
     gamma, epsilon, found = 3.0, 2.0, []
@@ -73,6 +74,7 @@ def test_cai_algorithm_1_minimises_the_printed_objective():
     assert stats.kstest(found, stats.laplace(scale=4 / epsilon).cdf).pvalue < 1e-6  # half the noise is noticed
 
 
+@pytest.mark.slow
 def test_cai_algorithm_2_has_the_printed_noise():
     """How often item 0 is first, against wins plus continuous noise of scale 2/eps."""
     epsilon, draws, wins = 0.4, 4_000, WINS.sum(axis=1)

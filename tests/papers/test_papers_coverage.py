@@ -84,6 +84,7 @@ def test_where_an_item_is_said_to_be_can_be_imported(paper: str):
             assert pkgutil.resolve_name(name), one
 
 
+@pytest.mark.slow
 def test_every_verdict_is_stated_or_follows_from_a_claim():
     done = {one.specification.name: one for one in kept(PAGES / "tables")}
     found = {(paper, one.item): verdict_of(one, done) for paper in PAPERS for one in items(paper)}

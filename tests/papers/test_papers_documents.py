@@ -23,6 +23,7 @@ ROWS = [
 ]
 
 
+@pytest.mark.slow
 def test_the_pages_are_what_the_tables_give():
     """So every verdict on a page is the one that today's rule gives to the committed table."""
     made = pages(kept(PAGES / "tables"))
@@ -79,6 +80,7 @@ def test_failures_are_listed_by_kind_and_our_own_statements_are_not_counted():
     assert "epsilon 0.001, 0.01, 0.1, 1" in _sizes(one)
 
 
+@pytest.mark.slow
 def test_claims_of_the_paper_come_before_ours_and_settings_are_folded():
     made = pages(kept(PAGES / "tables"))["xu.md"].partition("`xu/figure2`")[2].partition("\n## ")[0]
     parts = ["xu-figure2.png", "| claim of the paper |", "xu-figure2-ours.png", "| statement of ours |", "<details>"]

@@ -61,6 +61,7 @@ def test_the_predicted_winner_is_that_of_the_noise(option, m, voters):
     assert told == pytest.approx(simulated(option, m, voters), abs=0.03)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["kemeny", "copeland", "ranked-pairs", "schulze", "condorcet"])
 @pytest.mark.parametrize(("m", "voters"), [(3, 150), (10, 3000)])
 def test_the_predicted_winner_by_margins_is_about_that_of_the_noise(rule, m, voters):
@@ -79,6 +80,7 @@ def test_more_epsilon_more_voters_and_more_delta_do_not_hurt():
     assert told(delta="1e-6") >= told()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rule", "protect"), [*((rule, "ballot") for rule in RULES), ("borda", "voter")])
 def test_the_voters_that_are_needed_are_just_enough(rule, protect):
     def right(voters):
@@ -111,6 +113,7 @@ def test_the_command():
         voters_needed(10, 1, 1.5, rule="irv")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("option", "rounds"), [("plurality", 1), ("irv", 4), ("stv", 4)])
 @pytest.mark.parametrize("delta", [0, 1e-6])
 def test_tallies_are_as_wide_as_their_noise(option, rounds, delta):
@@ -131,6 +134,7 @@ def test_a_runoff_that_needs_too_much_says_no_more_than_it_knows():
     assert "–" not in told
 
 
+@pytest.mark.slow
 def test_win_rates_need_as_many_voters_as_the_aggregate_says():
     found = rankdp.plan("ranking", win_rate=0.05, items=5, voters=2000)
     for one in found.choices:

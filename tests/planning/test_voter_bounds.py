@@ -10,6 +10,8 @@ from rankdp.errors import InputError
 from rankdp.planning.plan import plan
 from rankdp.planning.voter_bounds import voter_bounds
 
+pytestmark = pytest.mark.slow
+
 GUESS = {1: 5000, 5: 2000, 50: 200, 1000: 10}
 
 

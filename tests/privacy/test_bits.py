@@ -82,6 +82,7 @@ def forked_words(source, count):
     return np.frombuffer(received, dtype=np.uint64)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("drawn_before", [0, 1, 1000])
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_forked_children_and_their_parent_never_share_a_stream(drawn_before):

@@ -72,6 +72,7 @@ def test_zero_and_negatives_are_not_positive(value):
         positive(value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bits", [1, 8, 64, 128, 700])
 @pytest.mark.parametrize(
     "x",
@@ -102,6 +103,7 @@ def test_exp_bounds_enclose(x, bits):
     assert value * (1 - Fraction(1, 10**690)) <= high
 
 
+@pytest.mark.slow
 @given(st.fractions(min_value=0, max_value=200, max_denominator=10**12), st.integers(1, 300))
 @settings(max_examples=200)
 def test_exp_bounds_enclose_any_rational(x, bits):
@@ -120,6 +122,7 @@ def test_exp_bounds_sharpen():
         assert fine[0] <= coarse[1] << 128
 
 
+@pytest.mark.slow
 @given(st.floats(1e-300, 1e300))
 def test_upwards_is_above_whatever_the_error_was(value):
     assert upwards(value * (1 - 1e-12)) >= value

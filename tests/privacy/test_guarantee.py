@@ -40,6 +40,7 @@ def test_many_releases_cost_what_they_add_up_to(releases):
         assert exact <= stated <= exact * (1 + Fraction(1, 10**15))
 
 
+@pytest.mark.slow
 @given(st.lists(EPSILONS, min_size=2, max_size=6))
 def test_epsilons_and_deltas_add_up(epsilons):
     parts = [Guarantee(ITEM_POSITION, e, delta=Fraction(1, 100)) for e in epsilons]
@@ -49,6 +50,7 @@ def test_epsilons_and_deltas_add_up(epsilons):
     assert total.releases == len(parts)
 
 
+@pytest.mark.slow
 @given(st.lists(st.one_of(EPSILONS, st.floats(1e-9, 1e6)), min_size=2, max_size=8))
 def test_a_sum_with_rounded_parts_is_never_below_the_true_sum(wholes):
     parts = [Guarantee(ITEM_POSITION, Fraction(1), whole_ranking_epsilon=whole) for whole in wholes]
@@ -120,6 +122,7 @@ def stated(text, before, after=""):
     return bool(found[1]), Fraction(found[2].replace(",", ""))
 
 
+@pytest.mark.slow
 @given(EPSILONS, EPSILONS)
 @settings(max_examples=300)
 def test_stated_numbers_are_never_below_the_true_ones_nor_far_above(epsilon, whole):
@@ -141,6 +144,7 @@ def test_stated_numbers_are_never_below_the_true_ones_nor_far_above(epsilon, who
             assert true > 14
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [1.5, 2, 3, 20, 999, 1.001, 12345])
 def test_a_factor_just_above_a_round_number_is_rounded_up(factor):
     """The hardest case: exp(epsilon) exceeds a round number by less than a float can see."""
@@ -167,6 +171,7 @@ def test_explanations_say_what_they_must():
     assert "epsilon 0.3334" in Guarantee(ITEM_POSITION, Fraction(1, 3)).explain()
 
 
+@pytest.mark.slow
 @given(
     EPSILONS,
     st.fractions(min_value=0, max_value=Fraction(1, 2)),

@@ -109,6 +109,7 @@ def test_geometric(rate, request):
     assert_law(drawn, [(1 - ratio) * ratio**k for k in range(400)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [10**3, 10**6, 10**9, 1 << 40, 1 << 56])
 def test_geometric_of_a_large_scale(scale, request):
     """The distribution function as a whole, the low digits alone, and their independence of the high ones."""
@@ -179,6 +180,7 @@ def test_truncated_geometrics_settle_an_undecided_word():
     assert stages.sample(1, Scripted([*first, edge + 1])).tolist() == [[1, 0]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [Fraction(1, 10**5), Fraction(1, 700), Fraction(1, 10), Fraction(3)])
 def test_truncated_geometrics_of_two_digits(rate, request):
     """Stages on both sides of 1024 outcomes, at rates where the table of low digits is full and where it is short."""

@@ -64,6 +64,7 @@ def test_truncated_geometric_cuts(rate, size):
     assert len(table.cuts) <= size
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [Fraction(1, 20), Fraction(1, 7), Fraction(1), Fraction(50), Fraction(10**9)])
 def test_geometric_cuts(rate):
     assert_cuts(CutTable(geometric_weights(rate)), lambda k: geometric_function(rate, k))
@@ -85,6 +86,7 @@ def test_cuts_with_unlisted_cells_on_both_sides():
     assert_cuts(table, function)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 50)), min_size=1, max_size=8),
     st.integers(0, 100),
@@ -179,6 +181,7 @@ def test_a_cell_without_weight_is_never_drawn_even_at_the_edge():
     assert table.sample(1, Scripted([half + 1])).tolist() == [3]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 2, 7, 300, 5000, 70_000])
 def test_look_up_is_a_binary_search(size, request):
     rng = generator(request)

@@ -98,12 +98,14 @@ def test_every_neighbour_of_small_tables_stays_within_epsilon(protect, given):
     assert worst(protect, given) <= 1
 
 
+@pytest.mark.slow
 def test_boards_that_all_get_the_whole_epsilon_are_caught(monkeypatch):
     """For voters; a row that leaves one board and comes to another moves the wins of each by half of the charge."""
     monkeypatch.setattr(categories, "combined_loss", lambda losses, unit: max(losses))
     assert worst("voter", "xyz") > 1
 
 
+@pytest.mark.slow
 def test_counts_that_are_taken_as_public_are_caught(monkeypatch):
     """A row that moves to another category changes how many comparisons two boards have."""
     monkeypatch.setattr(Comparisons, "drops", False)
@@ -131,6 +133,7 @@ def test_delta_and_rho_add_up_where_epsilon_does():
     assert promised.rho == pytest.approx(3 * single.rho)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("full", [False, True])
 def test_an_audit_of_whole_releases_tells_right_from_wrong_shares(full, request, monkeypatch):
     """A voter who reverses all comparisons in every category; the mutant gives every board the whole epsilon."""
@@ -158,6 +161,7 @@ def test_a_board_is_that_of_its_rows():
         assert part.votes.half_wins.tolist() == own.count().half_wins.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bounded", [False, True])
 def test_engines_count_categories_alike(bounded):
     rows = [(*row, voter) for row in ROWS for voter in "uv"]
@@ -223,6 +227,7 @@ def test_blank_categories_are_refused():
         )
 
 
+@pytest.mark.slow
 def test_the_command_line_writes_one_page(tmp_path):
     votes, page, facts = tmp_path / "votes.csv", tmp_path / "boards.html", tmp_path / "boards.json"
     lines = [",".join(row) for row in ROWS * 20]

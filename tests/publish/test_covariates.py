@@ -20,6 +20,8 @@ from rankdp.mechanisms.votes.protection import Protection
 from rankdp.privacy.bits import SecureBits, SeededBits
 from rankdp.publish.covariate_scores import CovariateVotes
 
+pytestmark = pytest.mark.slow
+
 OUTCOME = Protection.of("outcome", None)
 
 

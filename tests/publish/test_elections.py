@@ -56,6 +56,7 @@ def words(**changed):
     return ElectionRequest.of(**{**given, **changed})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", [0, "1e-9"])
 @pytest.mark.parametrize("protect", ["ballot", "voter"])
 def test_with_hardly_any_noise_every_rule_gives_the_true_count(protect, delta):
@@ -119,6 +120,7 @@ def test_in_a_cycle_every_rank_is_open():
     assert found.rank_high == (3, 3, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", PAIR_RULES)
 def test_the_order_is_that_of_the_released_margins(rule):
     """Whoever has the published table finds the published order, however large the noise is."""
@@ -130,6 +132,7 @@ def test_the_order_is_that_of_the_released_margins(rule):
         assert [found.condorcet_winner] == (beats_all or [None])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protect", ["ballot", "voter"])
 @pytest.mark.parametrize("rule", RULES)
 def test_the_guarantee_is_what_was_asked_for(rule, protect):
@@ -158,6 +161,7 @@ def test_gaussian_noise_only_where_it_is_smaller():
 KEMENY = pytest.param("kemeny", marks=pytest.mark.long)  # solved again for every draw
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["borda", "plurality", KEMENY, "copeland"])
 def test_intervals_hold_their_level(rule):
     """Of every score, and of the ranks of all candidates."""
@@ -174,6 +178,7 @@ def test_intervals_hold_their_level(rule):
     assert np.mean(ranked) >= 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["borda", KEMENY, "plurality", "irv"])
 def test_the_probability_of_the_winner_is_how_often_it_is_right(rule):
     """Where leads are spread evenly, as far as the noise reaches; an instant runoff of two candidates is exact too."""
@@ -190,6 +195,7 @@ def test_the_probability_of_the_winner_is_how_often_it_is_right(rule):
     assert np.mean(np.array(said)[sure]) == pytest.approx(np.mean(np.array(right)[sure]), abs=0.08)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES)
 def test_a_count_without_noise_is_exact_and_says_that_it_is_not_private(rule, tmp_path):
     release = elect(BALLOTS, None, rule=rule)
@@ -206,6 +212,7 @@ def test_a_count_without_noise_is_exact_and_says_that_it_is_not_private(rule, tm
     assert not ledger.history()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["borda", "schulze", "irv", "stv", "plurality"])
 def test_the_noisy_number_of_ballots_has_an_honest_interval_and_is_checked(rule):
     wrong = 0 if rule == "plurality" else BALLOTS.count + 100_000
@@ -360,6 +367,7 @@ def test_the_rule_is_required_and_named():
         elect(BALLOTS, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES)
 def test_the_smallest_elections(rule):
     for ballots in ([["a"]], [["b", "a"]], [["a", "b"], ["b"]]):
@@ -391,6 +399,7 @@ def test_dublin_north_as_an_instant_runoff(data_directory, protect, least, error
     assert np.mean(held) == pytest.approx(0.95, abs=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["plurality", "irv", "borda"])
 def test_no_count_is_shown_as_negative(rule):
     """Thirty candidates whom hardly anyone votes for: most released tallies of theirs are about half negative."""

@@ -69,6 +69,7 @@ def apart(tmp_path, monkeypatch, weeks, protect, bound=None):
     return np.abs(found[0] - found[1]).sum(), int(counts.scale)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "row"), [(0, 0), (1, 3), (2, 1)])
 def test_one_raw_row_replaced(tmp_path, monkeypatch, number, row):
     weeks = [list(rows) for rows in WEEKS]
@@ -84,6 +85,7 @@ def test_one_raw_outcome_changed(tmp_path, monkeypatch):
     assert 0 < moved <= charged
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bound", [1, 2, 10])
 def test_all_raw_rows_of_a_voter_changed_in_all_weeks(tmp_path, monkeypatch, bound):
     """Also with far more rows than the bound, in every week; one voter's rows do not touch another's weights."""
@@ -129,6 +131,7 @@ def test_a_series_is_charged_once_and_its_boards_say_so(tmp_path):
         assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("protect", "bound"), [("outcome", None), ("comparison", None), ("voter", 20)])
 def test_the_order_is_found(tmp_path, protect, bound):
     """Enough votes: a beats b beats c, whatever is released."""
@@ -205,6 +208,7 @@ die()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", ["before", "after"])
 def test_a_kill_leaves_all_of_a_batch_or_nothing(tmp_path, moment):
     ledger, path = ledger_at(tmp_path / "budget.db", "voter"), tmp_path / "live.db"

@@ -21,6 +21,8 @@ from rankdp.mechanisms.votes.protection import Protection
 from rankdp.publish import board_estimators
 from rankdp.publish import rank as module
 
+pytestmark = pytest.mark.slow
+
 ITEMS = ("a", "b", "c")
 PAIRS = (("a", "b"), ("b", "c"), ("a", "c"))
 OUTCOMES = ("model_a", "model_b", "tie")

@@ -42,6 +42,7 @@ def test_keeps_everything_but_the_order(poll: rankdp.Rankings) -> None:
     assert not np.array_equal(release.value.orders, poll.orders)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_every_row_is_permuted(name: str) -> None:
     """The released orders are not checked again, so they are checked here; there are enough for several threads."""
@@ -167,6 +168,7 @@ def test_answers_are_for_voters_with_one_row(tmp_path: Path) -> None:
         privatize(table, 1, answers=store, repeated_voters=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_a_voter_in_several_rows_of_a_file(tmp_path: Path, ending: str) -> None:
     rows = 150_000  # more than a batch
@@ -261,6 +263,7 @@ def test_the_sidecar_says_nothing_about_the_data(tmp_path: Path) -> None:
     assert sidecars[0] == sidecars[1]
 
 
+@pytest.mark.slow
 def test_streaming_keeps_the_order_of_rows(tmp_path: Path) -> None:
     voters = 300_000
     rng = np.random.default_rng(5)
@@ -297,6 +300,7 @@ def test_an_epsilon_column(tmp_path: Path) -> None:
     assert sidecar["parameters"]["epsilon_column"] == "mine"
 
 
+@pytest.mark.slow
 def test_a_late_partial_row_refuses_the_whole_file(tmp_path: Path) -> None:
     rows = [f"{u},a,b,c" for u in range(200_000)]
     for last in ("200000,b,a,", "200000,a,b,d"):
@@ -371,6 +375,7 @@ main()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_leaves_no_output(tmp_path: Path, stop: signal.Signals) -> None:
     """Also in the background of a script, where an interrupt from the keyboard is ignored."""

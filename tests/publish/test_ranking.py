@@ -59,6 +59,7 @@ def options(protect, **others):
 # -- what it promises --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @combinations
 def test_every_combination_promises_what_was_asked(table, method, protect):
     release = rank(table, "0.7", method=method, **options(protect))
@@ -80,6 +81,7 @@ def test_every_combination_promises_what_was_asked(table, method, protect):
     assert board.score_name == {"bradley-terry": "score", "wins": "wins", "copeland": "majorities"}[method]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["table", "residuals", "objective"])
 @combinations
 def test_the_mechanisms_get_the_whole_budget_and_no_more(table, method, protect, kind, monkeypatch):
@@ -103,6 +105,7 @@ def test_the_mechanisms_get_the_whole_budget_and_no_more(table, method, protect,
     assert sum(epsilon for epsilon, _ in seen) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protect", ["comparison", "voter"])
 @pytest.mark.parametrize("kind", ["table", "residuals"])
 def test_gaussian_noise_on_hidden_designs(table, protect, kind, monkeypatch):
@@ -130,6 +133,7 @@ def test_gaussian_noise_on_wins(table, protect):
     assert "except with probability 1e-06" in release.explain()
 
 
+@pytest.mark.slow
 @combinations
 def test_a_seed_repeats_and_carries_no_guarantee(table, method, protect):
     first, again, other = (
@@ -146,6 +150,7 @@ def majorities(wins):
     return (np.sign(wins - wins.T) + 1).sum(axis=1) / 2 - 0.5
 
 
+@pytest.mark.slow
 @combinations
 def test_much_epsilon_gives_the_answer_without_privacy(table, method, protect):
     board = rank(table, 100_000, method=method, **options(protect)).value
@@ -203,6 +208,7 @@ def other_data(table, protect, random):
     return votes(random, rows, np.linspace(2, -2, 6), 5, items=ITEMS)
 
 
+@pytest.mark.slow
 @combinations
 def test_the_release_depends_on_the_data_through_the_mechanism_only(table, method, protect, monkeypatch, request):
     """With mechanisms that always say the same, two data sets with the same public numbers have the same release."""
@@ -293,6 +299,7 @@ def test_no_interval_where_none_can_be_given(request):
         assert "top_probability" not in rows[0]
 
 
+@pytest.mark.slow
 def test_random_pairs_pull_noise_together(request):
     """Where noise rules, integrating the spread leaves scores closer to the truth than the fixed prior."""
     random, errors = generator(request), {"unknown": [], "random": []}
@@ -316,6 +323,7 @@ def test_the_table_shows_who_beats_whom(table):
     assert rank(table, 1, **options("outcome")).value.table is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pairing", ["unknown", "random", "matched"])
 def test_an_item_nobody_compared_never_leads(table, pairing):
     """It has the prior's interval, whatever the others did."""
@@ -361,6 +369,7 @@ def test_warnings_of_the_public_design():
     assert warnings[1].startswith("The comparisons fall into 4 parts with nothing between them")
 
 
+@pytest.mark.slow
 def test_no_word_about_a_secret_design():
     table = pa.table({"winner": ["a", "c"] * 50, "loser": ["b", "d"] * 50, "voter": [str(row) for row in range(100)]})
     for protect in ("comparison", "voter"):
@@ -523,6 +532,7 @@ def test_items_taken_from_secret_votes_are_said_to_be_public():
         assert ("which items occur is not protected" in " ".join(warnings)) == (protect != "outcome")
 
 
+@pytest.mark.slow
 @combinations
 def test_no_votes_at_all(table, method, protect):
     board = rank(table.slice(0, 0), 1, method=method, top=1, **options(protect)).value

@@ -95,6 +95,7 @@ def test_a_category_gets_too_little_of_epsilon(tmp_path):
     assert "epsilon must be at least" in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prior", [0.01, 10])
 @pytest.mark.parametrize("pairing", ["unknown", "random", "matched"])
 @pytest.mark.parametrize("epsilon", ["1e-9", 1, 10**6])

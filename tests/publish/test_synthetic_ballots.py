@@ -46,6 +46,7 @@ def test_exact_counts_give_a_table_that_has_them():
     assert np.abs(made["margins"] - counts["margins"]).mean() <= 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("m", [2, 3, 7])
 def test_counts_that_are_all_noise_still_give_ballots(m):
     mechanism = NoisyPrefixes(m, BallotProtection("voter"), "0.01")

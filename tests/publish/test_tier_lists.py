@@ -37,6 +37,7 @@ def test_tier_lists_are_the_same_draws_without_the_order_inside(poll, name):
             assert listed == sorted(plain.orders[row, tier[row] == number].tolist())
 
 
+@pytest.mark.slow
 @made_by
 @pytest.mark.parametrize("ending", ["csv", "parquet", "toc"])
 def test_files_of_tier_lists_come_back(poll, name, ending, tmp_path):

@@ -89,6 +89,7 @@ def unbounded(loads):
     return UnboundedVotes(dict.fromkeys(BOUNDS, none), cells)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", [0, Fraction(1, 10**6)])
 def test_the_bound_suits_how_much_voters_vote(delta, request):
     """With more epsilon, more of the votes of those who vote much are worth their noise."""
@@ -125,6 +126,7 @@ def table(random, voters=40, most=12):
     return pa.table(dict(zip(("voter", "winner", "loser"), map(list, zip(*rows, strict=True)), strict=True)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["bradley-terry", "wins", "copeland"])
 @pytest.mark.parametrize("delta", [0, "1e-6"])
 def test_all_that_is_drawn_costs_what_is_promised(method, delta, monkeypatch, tmp_path, request):
@@ -196,6 +198,7 @@ def test_bounds_that_a_small_ridge_does_not_allow_are_not_chosen(request):
     assert release.provenance.parameters["max_per_voter"] < max(BOUNDS)
 
 
+@pytest.mark.slow
 def test_no_votes_at_all():
     empty = pa.table({name: pa.array([], pa.string()) for name in ("voter", "winner", "loser")})
     for delta in (0, "1e-6"):

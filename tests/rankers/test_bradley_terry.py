@@ -391,6 +391,7 @@ def test_compensated_sums_are_exact_where_plain_ones_are_not():
     assert compensated_sum(terms)[0] == float(exact)
 
 
+@pytest.mark.slow
 def test_a_huge_term_does_not_swallow_the_small_ones_of_an_item():
     many = 1_000
     starts = np.array([0, many + 1, *[many + 1] * (many + 1)])

@@ -56,6 +56,7 @@ def check(weights, found, optimum, tolerance=0.0):
         assert found.cost == pytest.approx(optimum, abs=tolerance)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rounds", ROUNDS)
 @pytest.mark.parametrize("seed", range(6))
 def test_every_permutation(rounds, seed):
@@ -120,6 +121,7 @@ def no_enumeration(monkeypatch):
     monkeypatch.setattr(module, "_MOST_ENUMERATED", 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("m", [8, 9, 10])
 def test_the_programme_finds_what_subsets_find(m):
     generator = np.random.default_rng(m)
@@ -134,6 +136,7 @@ def test_the_programme_finds_what_subsets_find(m):
         assert module._Search(leads(weights), False).packing() <= optimum + 1e-9
 
 
+@pytest.mark.slow
 def test_lines_of_components_cost_no_more_than_the_whole():
     for seed in range(30):
         generator = np.random.default_rng(seed)
@@ -143,6 +146,7 @@ def test_lines_of_components_cost_no_more_than_the_whole():
         assert excess(lead, module._enumerate(lead)) == best_by_subsets(lead)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_enumeration")
 @pytest.mark.parametrize("rounds", ROUNDS)
 @pytest.mark.parametrize("seed", range(4))
@@ -251,6 +255,7 @@ def test_same_arguments_same_order(rounds):
     assert found[0].lower_bound == found[1].lower_bound
 
 
+@pytest.mark.slow
 def test_few_rounds_leave_a_proven_gap():
     found = [kemeny(tournament(45, 2), rounds=rounds) for rounds in (0, 2, 4)]
     assert not any(part.exact for part in found)
@@ -260,6 +265,7 @@ def test_few_rounds_leave_a_proven_gap():
     assert isinstance(found[2].lower_bound, int)
 
 
+@pytest.mark.slow
 def test_long_lists():
     generator = np.random.default_rng(7)
     strengths = np.linspace(0, 3, 300)

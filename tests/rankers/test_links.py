@@ -55,6 +55,7 @@ def slope_bound(one, x, slope, curvature):
     return ROUNDOFF * (one.slope_error * abs(slope) + 1.01 * one.argument_error * abs(x) * abs(curvature))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("one", LINKS.values(), ids=LINKS)
 def test_slope_error_holds_on_a_grid(one):
     x = np.random.default_rng(5).uniform(-40, 40, 2_000)

@@ -39,6 +39,7 @@ def rows(draw):
     return items, left, [(i + d) % items for i, d, _ in drawn], [half for *_, half in drawn]
 
 
+@pytest.mark.slow
 @given(data=rows())
 def test_counting_agrees_with_the_plain_loop(data):
     items, left, right, halves = data
@@ -54,6 +55,7 @@ def test_counting_agrees_with_the_plain_loop(data):
     np.testing.assert_array_equal(counts.comparisons, (table + table.T)[counts.first, counts.second] / 2)
 
 
+@pytest.mark.slow
 @given(rows())
 def test_graphs_agree_with_transitive_closures(data):
     items, left, right, halves = data

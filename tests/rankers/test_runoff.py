@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from rankdp.data.ballots import SHARES, Ballots
 from rankdp.rankers import runoff
 
+pytestmark = pytest.mark.slow
+
 
 def scottish_by_hand(ballots: list[list[int]], m: int, seats: int):
     """Elected, and the votes of each round, in fractions and ballot by ballot, after the Order of 2011."""

@@ -57,6 +57,7 @@ def _table(names: list[str]) -> ResultTable:
     return ResultTable(rows=rows, measure="score")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["png", "svg", "pdf"])
 def test_names_in_any_script_are_drawn_without_a_warning(kind: str, recwarn: pytest.WarningsRecorder) -> None:
     """A character that no font has is a box, and the small print says so; other scripts fall back to other fonts."""

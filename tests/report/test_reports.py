@@ -226,6 +226,7 @@ def test_html_has_a_plot_with_a_dot_for_each_item(release):
     assert all(0 <= float(number.removesuffix("%")) <= 100 for number in numbers)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", ["log-strength", "elo"])
 def test_png(scale):
     picture = board_report(release_of(scale=scale), "Costs $5 and $x").picture()
@@ -233,6 +234,7 @@ def test_png(scale):
     assert picture.endswith(b"IEND\xaeB`\x82")
 
 
+@pytest.mark.slow
 def test_a_board_without_intervals():
     votes = pa.table({"winner": ["a", "b"], "loser": ["b", "c"]})
     release = rank(votes, 1, protect="comparison", link="secant", items=("a", "b", "c"), top=1)
@@ -253,6 +255,7 @@ def test_the_page_shows_who_beats_whom():
     assert json.loads(report.json())["wins_over"][0][1] == 50
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", FORMATS)
 @pytest.mark.parametrize("rehearsed", [False, True])
 def test_the_guarantee_stands_with_every_format(release, rehearsal, ending, rehearsed, tmp_path, monkeypatch):
@@ -271,6 +274,7 @@ def test_the_guarantee_stands_with_every_format(release, rehearsal, ending, rehe
         assert ("<p class=warning>REHEARSAL" in shown) == rehearsed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", FORMATS)
 @pytest.mark.parametrize("failing", ["fsync", "replace"])
 def test_a_full_disk_leaves_nothing(release, ending, failing, tmp_path, monkeypatch):
@@ -369,6 +373,7 @@ def test_items_that_a_spreadsheet_would_run_are_neutralised_in_boards(tmp_path):
     assert names == list(release.value.items)  # JSON has them as they are
 
 
+@pytest.mark.slow
 def test_long_lists_are_cut_in_pictures_and_whole_in_tables():
     items = tuple(f"item {k}" for k in range(80))
     table = pa.table({"winner": items[:-1], "loser": items[1:]})

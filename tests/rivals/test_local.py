@@ -54,6 +54,7 @@ def test_pairs_keep_their_promise(epsilon):
             assert len(changed) <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protect", ["ranking", "position"])
 @pytest.mark.parametrize("name", list(local.RIVALS))
 def test_estimates_have_no_bias(name, protect):

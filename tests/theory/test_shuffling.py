@@ -36,6 +36,7 @@ def worst_delta(made, answers, outside):
     return worst
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["kendall-ball-0", "kendall-ball-1", "top-ball-1-0", "kendall", "reinsertion"])
 def test_no_set_of_answers_is_told_apart_better_than_stated(name):
     made = mechanism(name, 3, 1.5, protect="ranking")

@@ -15,6 +15,8 @@ from rankdp.theory.score_laws import Exponential, Normal, Uniform
 from rankdp.theory.whole_order import OrderProbability, order_probability_iid
 from rankdp_papers.jeong import decoders
 
+pytestmark = pytest.mark.slow
+
 BAND = 4.5
 NOISES = (Gaussian(), Laplace(), GeneralizedNormal(0.5), GeneralizedNormal(4.0), Staircase(2.0))
 LAWS = (Uniform(), Normal(), Exponential(), Tabulated(stats.gamma(2.5)))

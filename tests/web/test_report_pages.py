@@ -9,6 +9,8 @@ from rankdp import Rankings, elect, rank
 from rankdp.publish.board_report import board_report
 from rankdp.publish.election_report import election_report
 
+pytestmark = pytest.mark.slow
+
 ITEMS = [f"item {letter}" for letter in "abcdefghijklm"] + [
     "<img src=x onerror=alert(1)>",
     "a name of some length, " * 3 + "at last",

@@ -25,7 +25,7 @@ from rankdp.theory.permutations import neighbour_places
 from rankdp_web import browser_tables as page
 
 NODE = shutil.which("node")
-pytestmark = pytest.mark.skipif(NODE is None, reason="node is not installed")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(NODE is None, reason="node is not installed")]
 STATIC = Path(page.__file__).with_name("static")
 LONG = pytest.mark.long
 
@@ -122,7 +122,6 @@ FEW = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "items", "epsilon"), FEW)
 def test_the_same_words_give_the_same_rankings(name, items, epsilon):
     assert same(name, items, epsilon, 120)
@@ -153,7 +152,6 @@ def fits(name, items, epsilon, draws, seed=None):
     return chisquare(seen, draws * law / law.sum()).pvalue
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "items", "epsilon"), LAWS)
 def test_draws_follow_the_exact_law(name, items, epsilon):
     assert fits(name, items, epsilon, 10_000, seed=1) > 1e-6
@@ -223,7 +221,6 @@ class Sent:
         return np.take_along_axis(np.asarray(orders), relative, axis=1)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "items", "epsilon"), LAWS[:4])
 def test_the_exact_audit_passes_on_the_tables_that_are_sent(name, items, epsilon):
     tables = json.loads(json.dumps(page.browser_tables(mechanism(name, items, epsilon))))
@@ -277,7 +274,6 @@ PROMISED = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "items", "epsilon"), PROMISED)
 def test_the_sampler_draws_for_its_epsilon_and_for_none_below(name, items, epsilon):
     tables = sent(name, items, epsilon)
@@ -329,7 +325,6 @@ FORGERIES = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("part", FORGERIES)
 def test_tables_with_one_part_of_another_epsilon_are_refused(part):
     name, items, path = FORGERIES[part]
@@ -348,7 +343,6 @@ def _set(*path):
     return change
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "items", "change", "value"),
     [
@@ -427,7 +421,6 @@ TOP_MUTANTS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("fault", TOP_MUTANTS)
 def test_mutants_of_the_ball_of_lists_are_caught(fault, tmp_path):
     text = (STATIC / "sampler.js").read_text("utf-8")
@@ -450,7 +443,6 @@ BALL_MUTANTS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("fault", BALL_MUTANTS)
 def test_mutants_of_the_ball_are_caught(fault, tmp_path):
     text = (STATIC / "sampler.js").read_text("utf-8")
@@ -486,7 +478,6 @@ MUTANTS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("fault", MUTANTS)
 def test_mutants_of_the_script_are_caught(fault, tmp_path):
     text = (STATIC / "sampler.js").read_text("utf-8")

@@ -41,6 +41,8 @@ from rankdp_web.studio_plan import answer, certainty, rounded_up
 from rankdp_web.studio_progress import Progress
 from rankdp_web.studio_release import FOLDER, Releases
 
+pytestmark = pytest.mark.slow
+
 KINDS = tuple(FILES)
 one_kind = pytest.mark.parametrize(
     "kind", ["comparisons", *(pytest.param(kind, marks=pytest.mark.long) for kind in KINDS if kind != "comparisons")]

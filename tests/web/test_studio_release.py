@@ -32,6 +32,8 @@ from rankdp.privacy.ledger import Ledger
 from rankdp_web.studio_draft import Draft
 from rankdp_web.studio_release import FOLDER, Releases
 
+pytestmark = pytest.mark.slow
+
 KINDS = tuple(FILES)
 
 
@@ -115,7 +117,6 @@ Releases(desk, desk / "budget.db").make(Draft.from_dict(json.loads(sys.argv[3]))
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("where", "charged", "complete"),
     [

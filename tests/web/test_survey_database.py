@@ -23,6 +23,7 @@ def database(address):
     opened.close()
 
 
+@pytest.mark.slow
 def test_a_survey_comes_back_as_it_was(database):
     found, secret = database.find("abc")
     assert found == SURVEY == database.surveys()[0]
@@ -72,6 +73,7 @@ def numbered(start, count):
     return [(f"token {i}", i.to_bytes(3)) for i in range(start, start + count)]
 
 
+@pytest.mark.slow
 def test_two_servers_agree(database, address):
     other = SurveyDatabase(address)
     outcomes = []
@@ -100,6 +102,7 @@ def as_stored(database, table):
         return connection.exec_driver_sql(f"SELECT * FROM {table} {order}").all()
 
 
+@pytest.mark.slow
 def test_answers_leave_the_inbox_in_batches_and_in_random_order(database):
     for start in range(0, 3 * BATCH + 5, 1):
         database.store(SURVEY, numbered(start, 1))
@@ -125,6 +128,7 @@ def test_what_leaves_the_inbox(closing):
             assert BATCH <= waiting - count < 2 * BATCH
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 7, 40, 100])
 def test_shown_answers_change_by_a_batch_at_least(database, size):
     """Each poll shows what the last one did and nothing else, or at least BATCH answers more; so does closing."""
@@ -146,6 +150,7 @@ def test_shown_answers_change_by_a_batch_at_least(database, size):
     assert len(polls[-1]) == database.count("abc") == stored
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [0, 1, BATCH - 1, BATCH, 2 * BATCH - 1])
 def test_a_survey_that_is_closed_early_shows_a_batch_or_nothing(database, count):
     database.store(SURVEY, numbered(0, count))

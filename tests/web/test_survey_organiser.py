@@ -343,6 +343,7 @@ def test_the_start_page_lists_what_organisers_list(database):
         assert "Shown" not in client.get("/").text
 
 
+@pytest.mark.slow
 def test_the_plan_is_the_worst_case_and_simulation_keeps_it(organiser):
     """Respondents who are split between two opposite orders, the widest that opinions differ."""
     known = meaning(5, "2", 400)

@@ -21,6 +21,7 @@ def test_an_honest_server_passes(server, survey):
     assert "tables, texts and scripts are those of this version" in result.output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -58,6 +59,7 @@ def test_the_tables_of_another_epsilon_are_found(database, monkeypatch):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("where", "before", "after", "words"),
     [

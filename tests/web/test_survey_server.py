@@ -82,6 +82,7 @@ def test_an_answer_is_taken_once(client, ticket, database, survey):
     assert database.answers(survey.id) == [bytes([3, 1, 0, 2])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("content", "status"),
     [
@@ -122,6 +123,7 @@ def test_only_json_to_a_survey_that_exists_is_taken(client, server, ticket):
     assert httpx.get(f"{server}/static/../survey_app.py").status_code == 404
 
 
+@pytest.mark.slow
 def test_anything_may_be_sent(client, database, survey, ticket):
     """Fuzzed: any JSON, or an answer with one thing wrong, is refused with a sentence and stores nothing."""
     anything = st.recursive(
@@ -275,6 +277,7 @@ def fields(words):
     return [field for _, field, _, _ in string.Formatter().parse(words) if field]
 
 
+@pytest.mark.slow
 def test_results_in_every_format(client, ticket, survey):
     assert "from 64 answers on" in client.get("/results").text
     assert client.get("/results.csv").status_code == 404
@@ -304,6 +307,7 @@ def test_results_in_every_format(client, ticket, survey):
     assert f"<td class=estimate>{mean.replace('.', ',')}</td>" in german
 
 
+@pytest.mark.slow
 def test_no_two_results_differ_by_fewer_answers_than_a_batch(database):
     """``naive`` times ``answers``, subtracted between any two polls: the sum of a batch, never of one answer."""
     survey = create_survey(database, "Drinks", DRINKS, 2)
@@ -343,6 +347,7 @@ def test_no_two_results_differ_by_fewer_answers_than_a_batch(database):
     assert polls[-1][1] == pytest.approx(places.sum(axis=0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("firsts", "english", "german"),
     [
@@ -383,6 +388,7 @@ def test_a_survey_that_closed_with_few_answers_says_so(client, database, survey)
     assert "mit weniger als 32 Antworten geschlossen" in client.get("/results?lang=de").text
 
 
+@pytest.mark.slow
 def test_other_sites_may_frame_the_embed_page_where_the_organiser_says_so(database):
     plain = create_survey(database, "Drinks", DRINKS, 1)
     framed = create_survey(database, "Drinks", DRINKS, 1, frames=["https://news.example", "https://a.example:8443"])
@@ -420,6 +426,7 @@ def test_noise_that_cannot_be_undone_completely_says_so(database):
     assert "The noise cannot be removed completely: a bias of at most" in reply
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

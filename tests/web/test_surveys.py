@@ -92,6 +92,7 @@ def test_a_small_survey_has_no_results_but_an_export_once_it_is_closed(run, tmp_
     assert len((tmp_path / "out.csv").read_text("utf-8").splitlines()) == 1 + 10
 
 
+@pytest.mark.slow
 def test_an_organiser_from_opening_to_deleting(run, tmp_path):
     survey_id = create(run)
     answer("survey.db", survey_id)
@@ -115,6 +116,7 @@ def test_an_organiser_from_opening_to_deleting(run, tmp_path):
     run("survey", "results", "survey.db", refused="there are: none")
 
 
+@pytest.mark.slow
 def test_answers_of_a_closed_survey_hide_each_other(run):
     survey_id = create(run)
     answer("survey.db", survey_id, 1000)
@@ -146,6 +148,7 @@ def test_too_few_answers_hide_nothing(run, count, options):
     database.close()
 
 
+@pytest.mark.slow
 def test_an_export_is_read_by_the_other_commands(run, tmp_path):
     survey_id = create(run)
     answer("survey.db", survey_id)
@@ -353,6 +356,7 @@ def test_answers_come_back_as_rankings(tmp_path):
 # -- the best few ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_lists_of_the_best_go_all_the_way(run, tmp_path):
     """Thirty items, the best five: what is stored, exported and aggregated; who is listed is protected too."""
     (tmp_path / "films.txt").write_text("\n".join(f"film {number}" for number in range(30)), "utf-8")
