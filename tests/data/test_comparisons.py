@@ -146,7 +146,7 @@ def test_batches_and_engines_change_nothing(monkeypatch, tmp_path, weighted, mos
         return (votes if most is None else votes.bound(most)).count()
 
     want = counts()
-    monkeypatch.setattr(tables, "BATCH_ROWS", 128)
+    monkeypatch.setattr(tables, "ROWS_AT_ONCE", 128)
     assert counts() == want
     monkeypatch.setattr(queries, "FEW_ROWS", 1000)
     assert counts() == want

@@ -48,10 +48,8 @@ class Comparisons(VoteRules):
         The public names of the items.
     columns
         Which columns hold what.
-    both_bad
-        Whether an outcome "both_bad" counts as a "tie" or its row is left out ("drop").
-    on_problem
-        Whether rows that break a rule stop the counting ("refuse") or are left out ("drop").
+    both_bad, on_problem
+        As in `read`.
     per_voter
         The most comparisons that one voter counts for; None for all of them, unweighed.
     outcomes_required

@@ -21,7 +21,7 @@ from rankdp.errors import InputError, Setting
 from rankdp.types import Floats, Longs
 
 POSITION = "position"
-MOST_COMPARISONS = 1 << 40
+_MOST_COMPARISONS = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class VoteRows:
     @classmethod
     def of(cls, left: Longs, right: Longs, outcome: Longs, weights: Longs, covariates: Floats) -> VoteRows:
         """From rows: the items on either side, the outcome (0 left, 1 right, 2 tie), covariates as left - right."""
-        if int(weights.sum(dtype=np.float64)) > MOST_COMPARISONS:
+        if int(weights.sum(dtype=np.float64)) > _MOST_COMPARISONS:
             raise InputError(f"there must be at most 2^40 comparisons with covariates, got {int(weights.sum()):,}")
         first, second = np.minimum(left, right), np.maximum(left, right)
         side = np.where(left == first, 1, -1)

@@ -38,7 +38,7 @@ nw: Any = LazyModule("narwhals")
 pa: Any = LazyModule("pyarrow")
 duckdb: Any = LazyModule("duckdb")
 
-BATCH_ROWS = 1 << 19
+ROWS_AT_ONCE = 1 << 19
 _ROW_BYTES = 64
 _TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".xlsx", ".parquet", ".pq")
 LIBRARIES = ("narwhals", "pyspark", "py4j", "polars", "grpc")
@@ -87,7 +87,7 @@ def _dataset_rows(dataset: Any) -> Any:
     """All rows of a dataset of Hugging Face, of one that streams too."""
     if not hasattr(dataset, "iter"):
         raise InputError(f"this dataset has the parts {', '.join(map(str, dataset))}: choose one of them")
-    tables = list(dataset.with_format("arrow").iter(BATCH_ROWS))
+    tables = list(dataset.with_format("arrow").iter(ROWS_AT_ONCE))
     if not tables:
         raise InputError("dataset: there are no rows")
     return pa.concat_tables(tables)
@@ -238,7 +238,7 @@ class ParquetFiles(_Files):
             path = self.paths[number]
             with open_checked(path, coded) as file:
                 for _, group, start in mine:
-                    for batch in read_group(path, file, group, columns, batch_rows or BATCH_ROWS):
+                    for batch in read_group(path, file, group, columns, batch_rows or ROWS_AT_ONCE):
                         yield number, start, batch
                         start += batch.num_rows
                         done += batch.num_rows
@@ -301,7 +301,7 @@ class Frame:
         self, columns: Sequence[str], plain: Sequence[str] = (), batch_rows: int | None = None
     ) -> Generator[Batch, None, None]:
         """The rows of these columns, as they are."""
-        rows = batch_rows or BATCH_ROWS
+        rows = batch_rows or ROWS_AT_ONCE
         if self._relation is not None:
             yield from numbered(batch.select(list(columns)) for batch in self._relation(rows))
             return

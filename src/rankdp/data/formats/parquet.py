@@ -1,7 +1,7 @@
 """Parquet, by PyArrow: rank columns are read and written as dictionaries, so that no text is made per cell.
 
-Input is untrusted. A row group is read by itself, and the rows that it delivers are compared with those that the footer
-announces, so that no column can slip against another; memory is taken by batches, never by what the footer claims.
+Input is untrusted. A row group is read by itself and must deliver as many rows as the footer announces, so that no
+column can slip against another. Memory is taken by batches, never by what the footer claims.
 Arrow hands on codes and texts as they are in the file, so every batch is validated before it is used.
 """
 
