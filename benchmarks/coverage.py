@@ -130,7 +130,7 @@ def table(boards: int = BOARDS) -> Table:
     found = (measured(cell, votes, _boards(cell, boards)) for cell, votes in cells())
     groups = itertools.groupby(found, lambda one: replace(one.cell, epsilon=""))
     lines = [line(list(group)) for _, group in groups]
-    return Table((*header, "ranks hold", "half-width", "rms error", "best: said / right"), lines)
+    return Table((*header, "ranks hold", "half-width", "rms error", "best: stated / right"), lines)
 
 
 def line(found: list[Found]) -> tuple[str, ...]:
