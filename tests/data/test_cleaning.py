@@ -103,6 +103,9 @@ def test_a_scottish_ward_with_commas(tmp_path):
         (-1, -1, -1): 2,
     }
     assert ballots.title == "Forfar and District"
+    path.write_text(WARD.replace('"Forfar and District"', '""Forfar, Kirriemuir""'))
+    assert Ballots.read(path).title == "Forfar, Kirriemuir"
+    path.write_text(WARD)
     assert any("an election of 2 seats" in note for note in ballots.notes)
     path.write_text(WARD.replace("4,3,1,2", "4,3,1,9"))
     with pytest.raises(InputError, match="line 4: a candidate must be a number from 1 to 3"):

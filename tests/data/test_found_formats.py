@@ -338,6 +338,7 @@ def test_blt(tmp_path):
         ('2 1\n0\n"a" "b"\n', "no ballot ranks a candidate"),
         ("2 1\n1 1 0\n0\n1 2=1 0\na\nb\n", "line 4: there is a ballot after the 0 that ends the ballots"),
         ('2 1\n1 1 0\n0\n"a" "b\n"a" "b"\n', "line 4: where names share a line, all must be in quotes, got"),
+        ('2 1\n1 1 0\n0\n"a" "p"\n"b"\n"Title"\n', "line 4: two texts in quotes are a name and a party only if"),
     ],
 )
 def test_bad_blt(tmp_path, text, sentence):
@@ -355,6 +356,24 @@ def test_blt_as_councils_publish_it(tmp_path):
     assert ballots.count == 5
 
 
+@pytest.mark.parametrize(
+    "written",
+    ['"{}" "{}"', '"{}"  "{}",', '"""{}"" ""{}"""', '"""{}"" ""{}"" "', '"{}"" ""{}"', '"{}", "{}"'],
+)
+def test_blt_with_parties(tmp_path, written):
+    lines = [written.format("Ann O'Hara", "Green Party"), written.format("Bob LEE", "Independent")]
+    path = write(tmp_path, "ward.blt", "\n".join(["2 1", "3 1 2 0", "1 2 0", "0", *lines, '"Ward 5"', ""]))
+    ballots = Ballots.read(path)
+    assert ballots.items == ("Ann O'Hara (Green Party)", "Bob LEE (Independent)")
+    assert ballots.title == "Ward 5"
+
+
+@pytest.mark.parametrize("names", ['"Ann" "Bob"\n"Ward 5"', '"Ann"\n"Bob"\n"Ward 5"', '"Ann" "Bob" "Ward 5"'])
+def test_blt_with_names_that_share_a_line(tmp_path, names):
+    ballots = Ballots.read(write(tmp_path, "ward.blt", f"2 1\n3 1 2 0\n0\n{names}\n"))
+    assert (ballots.items, ballots.title) == (("Ann", "Bob"), "Ward 5")
+
+
 @pytest.mark.slow
 def test_every_scottish_contest_is_read(data_directory):
     found = sorted((data_directory / "scottish_stv").glob("*.blt"))
@@ -365,6 +384,7 @@ def test_every_scottish_contest_is_read(data_directory):
         candidates = int(path.read_text().split()[0])
         assert len(ballots.items) == candidates, path
         assert ballots.count > 500, path
+        assert not any("several candidates are called" in note for note in ballots.notes), path
 
 
 CVR = """Cast Vote Record,Precinct,DEM Mayor Choice 1 of 3 Citywide (01),DEM Mayor Choice 2 of 3 Citywide (01),DEM Mayor Choice 3 of 3 Citywide (01)

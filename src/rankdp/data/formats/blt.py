@@ -9,8 +9,8 @@
     "Title"
 
 Lines do not matter up to the closing 0, commas count as spaces, and # begins a comment. Names are in quotes, or one
-per line as councils publish them: without quotes, with quotes inside quotes, with commas behind. Candidates of one name
-are kept apart by their numbers. Withdrawn candidates are taken off every ballot; a place that was left out has the
+per line as councils publish them: without quotes, with quotes inside quotes, with commas behind, or with a party in
+quotes of its own ("Ann" "Labour" becomes Ann (Labour)). Candidates of one name are kept apart by their numbers. Withdrawn candidates are taken off every ballot; a place that was left out has the
 index -1. `BltFile.notes` says what was done.
 """
 
@@ -28,8 +28,8 @@ from rankdp.errors import InputError
 _TOKEN = re.compile(r"[^\s,]+")
 _QUOTED = re.compile(r'"([^"]*)"')
 _NUMBERED = re.compile(r"\s*#\s*ALTERNATIVE NAME \d+:")  # PrefLib's way to name a candidate
-_SEVERAL = re.compile(r'"[^"]*"(?:\s+"[^"]*")+')
-_ALL_QUOTED = re.compile(r'(?:"[^"]*"[\s,]*)+')
+_QUOTED_LINE = re.compile(r'(?:"[^"]*"[\s,]+)*"[^"]*"[\s,]*')
+_WITH_PARTY = re.compile(r'([^"]+)"[\s,]*"([^"]+)')
 _BALLOT = re.compile(r"[0-9][0-9\s,=-]*[\s,]0[\s,]*")
 _MOST_CANDIDATES = 10_000
 
@@ -114,16 +114,10 @@ class BltFile:
         """The candidates' names, which follow the ballots; `title` is what follows them."""
         below = [(number, _NUMBERED.sub("", line).strip()) for number, line in self._lines]
         lines = [(number, line) for number, line in below if line and not line.startswith("#")]
-        several = any(_SEVERAL.fullmatch(line) for _, line in lines)
         for at, text in lines:
             if _BALLOT.fullmatch(text):
                 raise self.problem(at, "there is a ballot after the 0 that ends the ballots")
-            if several and not _ALL_QUOTED.fullmatch(text):
-                raise self.problem(at, f"where names share a line, all must be in quotes, got {text[:60]!r}")
-        if several:
-            found = [(number, name.strip()) for number, line in lines for name in _QUOTED.findall(line)]
-        else:
-            found = [(number, _unquoted(line)) for number, line in lines]
+        found = self._sharing(lines, count) or [(number, _unquoted(line)) for number, line in lines]
         if len(found) < count:
             raise InputError(f"{self.path}: the file ends where the name of candidate {len(found) + 1} should be")
         for place, (line, name) in enumerate(found[:count], 1):
@@ -134,6 +128,23 @@ class BltFile:
         names, notes = kept_apart([name for _, name in found[:count]])
         self.notes += notes
         return names
+
+    def _sharing(self, lines: Sequence[tuple[int, str]], count: int) -> list[tuple[int, str]]:
+        """The names, and what follows, of a file in which names share lines; nothing if each has a line of its own.
+
+        Two texts in quotes are a name and a party if every candidate's line has two.
+        """
+        held = [_QUOTED.findall(line) if _QUOTED_LINE.fullmatch(line) else [] for _, line in lines]
+        most = max(map(len, held), default=0)
+        if most < 2 or (len(lines) >= count and all(len(texts) == 2 for texts in held[:count])):
+            return []
+        for (number, line), texts in zip(lines, held, strict=True):
+            if not texts:
+                raise self.problem(number, f"where names share a line, all must be in quotes, got {line[:60]!r}")
+        if most == 2 and len(lines) >= count and sum(map(len, held)) > count + 1:
+            number = next(number for (number, _), texts in zip(lines, held, strict=True) if len(texts) == 2)
+            raise self.problem(number, "two texts in quotes are a name and a party only if every candidate has both")
+        return [(number, text.strip()) for (number, _), texts in zip(lines, held, strict=True) for text in texts]
 
 
 def kept_apart(names: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -149,8 +160,9 @@ def seats_note(seats: int) -> str:
 
 
 def _unquoted(line: str) -> str:
-    """A line without commas behind it, and without the quotes around it; quotes inside are written twice."""
+    """A line without commas behind it and quotes around it (quotes inside are written twice); a party in brackets."""
     text = line.strip().rstrip(",").strip()
     while len(text) > 1 and text.startswith('"') and text.endswith('"'):
         text = text[1:-1].replace('""', '"').strip()
-    return text
+    party = _WITH_PARTY.fullmatch(text)
+    return f"{party[1].strip()} ({party[2].strip()})" if party else text

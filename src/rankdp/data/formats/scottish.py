@@ -59,6 +59,6 @@ def counted_ward(path: str) -> CountedOrders:
         if any(not 1 <= one <= count for one in order):
             raise InputError(f"{path}, line {line}: a candidate must be a number from 1 to {count}")
         counted.append((many, [[one - 1] for one in order]))
-    ward = [cells[0] for line, cells in rows if line > named[-1][0]]
+    ward = [", ".join(cells).strip('"') for line, cells in rows if line > named[-1][0]]
     notes.append(seats_note(int(rows[0][1][1])))
     return CountedOrders.of(path, names, counted, None, notes, "".join(ward[:1]))
