@@ -10,8 +10,9 @@
 
 Lines do not matter up to the closing 0, commas count as spaces, and # begins a comment. Names are in quotes, or one
 per line as councils publish them: without quotes, with quotes inside quotes, with commas behind, or with a party in
-quotes of its own ("Ann" "Labour" becomes Ann (Labour)). Candidates of one name are kept apart by their numbers. Withdrawn candidates are taken off every ballot; a place that was left out has the
-index -1. `BltFile.notes` says what was done.
+quotes of its own ("Ann" "Labour" becomes Ann (Labour)). Candidates of one name are kept apart by their numbers.
+Withdrawn candidates are taken off every ballot; a place that was left out has the index -1. `BltFile.notes` says what
+was done.
 """
 
 from __future__ import annotations
