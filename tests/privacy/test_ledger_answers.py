@@ -18,6 +18,7 @@ from rankdp.privacy.answers import AnswerStore, Question
 from rankdp.privacy.bits import SecureBits
 from rankdp.privacy.guarantee import ITEM_POSITION
 from rankdp.privacy.ledger import BudgetExceeded, Ledger
+from rankdp.privacy.voter_files import note_state
 
 pytestmark = pytest.mark.slow
 
@@ -164,13 +165,38 @@ def test_an_older_copy_of_the_answers_is_refused(setting, tmp_path, unpaid):
     for voters in (range(5, 10), range(5)):
         with pytest.raises(InputError, match=r"answers\.db: this file of answers is an older copy than the one that"):
             restored.answers(question, voters, drawing(ORDERS, []), **pays)
-    restored.answers(question, range(5, 20), drawing(ORDERS, []))  # now it is longer than the ledger knows it
-    with pytest.raises(InputError, match="this file of answers is an older copy"):
-        restored.answers(question, range(5), drawing(ORDERS, []), **pays)
+    # now it is as long as the ledger knows it, with as many voters drawn, and then longer
+    for voters in (range(5, 10), range(10, 20)):
+        restored.answers(question, voters, drawing(ORDERS, []))
+        with pytest.raises(InputError, match="this file of answers is an older copy"):
+            restored.answers(question, range(5), drawing(ORDERS, []), **pays)
     assert spent(ledger) == 1
     fresh = AnswerStore(tmp_path / "fresh.db")
     fresh.answers(question, range(5), drawing(ORDERS, []), **pays)
     assert spent(ledger) == 2
+
+
+@pytest.mark.parametrize("calls", [1, 2])
+def test_of_two_copies_that_answer_at_once_one_is_refused(setting, tmp_path, monkeypatch, calls):
+    """Else each would show the same voters answers of its own, for one charge."""
+    store, _, pays = setting
+    question = Question(1, "kendall", ITEMS)
+    store.answers(question, range(5), drawing(ORDERS, []), **pays)
+    store.close()
+    for ending in ("", ".key"):
+        shutil.copy(tmp_path / f"answers.db{ending}", tmp_path / f"copy.db{ending}")
+    copy = AnswerStore(tmp_path / "copy.db")
+    for call in range(1, calls):
+        copy.answers(question, range(20 * call, 20 * call + 5), drawing(ORDERS, []))
+
+    def other_first(*args):
+        monkeypatch.undo()
+        store.answers(question, range(5, 10), drawing(ORDERS, []), **pays)  # after the copy's check, before its note
+        note_state(*args)
+
+    monkeypatch.setattr("rankdp.privacy.answers.note_state", other_first)
+    with pytest.raises(InputError, match=r"copy\.db: this file of answers is an older copy than the one that"):
+        copy.answers(question, range(5, 10), drawing(ORDERS, []), **pays)
 
 
 def test_an_older_copy_of_the_ledger_is_refused(setting, tmp_path):

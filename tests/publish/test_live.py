@@ -163,7 +163,9 @@ def test_a_restored_state_is_refused(tmp_path):
         LiveBoard.open(path, ledger=ledger)
 
 
-def test_of_two_copies_that_publish_at_once_one_is_refused(tmp_path, monkeypatch):
+@pytest.mark.parametrize("ahead", [1, 2])
+def test_of_two_copies_that_publish_at_once_one_is_refused(tmp_path, monkeypatch, ahead):
+    """Also the one that has counted more batches."""
     ledger, paths = ledger_at(tmp_path / "budget.db"), [tmp_path / "one.db", tmp_path / "two.db"]
     LiveBoard.create(paths[0], ITEMS, 1, protect="comparison", boards=5, ledger=ledger).close()
     for ending in ("", ".key"):
@@ -171,11 +173,13 @@ def test_of_two_copies_that_publish_at_once_one_is_refused(tmp_path, monkeypatch
     one, two = (LiveBoard.open(path, ledger=ledger) for path in paths)
     for live in (one, two):
         live.add(week(tmp_path / "1.csv", WEEKS[0]), "one")
+    for number in range(1, ahead):
+        two.add(week(tmp_path / "2.csv", WEEKS[number]), f"another {number}")
 
-    def other_first(*state):
+    def other_first(*copy):
         monkeypatch.undo()
         one.board()  # after the check of the other copy, before its note
-        live_module.note_state(*state)
+        live_module.note_state(*copy)
 
     monkeypatch.setattr(live_module, "note_state", other_first)
     with pytest.raises(InputError, match="is an older copy than the one that"):

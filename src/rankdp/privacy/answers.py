@@ -38,6 +38,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import secrets
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -51,8 +52,10 @@ from rankdp.privacy.bits import SecureBits
 from rankdp.privacy.exact import Real, positive
 from rankdp.privacy.guarantee import Guarantee
 from rankdp.privacy.ledger import Ledger, spending
-from rankdp.privacy.store import State, Store, Writing, canonical
+from rankdp.privacy.store import Store, Writing, canonical
 from rankdp.privacy.voter_files import VoterKey, note_state, paid_by, payer, refuse_old_copies
+
+_DANGER = "would draw again what it has forgotten"
 
 
 class _Answers(Store):
@@ -155,17 +158,19 @@ class AnswerStore:
         if ledger is not None and (guarantee is None or guarantee.epsilon != positive(question.epsilon)):
             raise InputError("guarantee must state the question's epsilon if a ledger pays for it")
 
-        def work(writing: Writing) -> tuple[dict[bytes, bytes], State]:
+        def work(writing: Writing) -> dict[bytes, bytes]:
             _refuse_other_terms(writing, question)
             if ledger is not None:
-                refuse_old_copies(writing, self._store, ledger, "would draw again what it has forgotten")
+                refuse_old_copies(writing, self._store, ledger, _DANGER)
             answers = self._known(writing, ids)
             new = [row for row, voter in enumerate(ids) if voter not in answers]
             due = None if ledger is None or _paid(writing, question, payer(ledger)) else ledger
             if not new and due is None:
-                return answers, writing.state()
+                return answers
             charge = held.enter_context(spending(due, cast(Guarantee, guarantee), what, SecureBits()))
-            event: dict[str, Any] = {"kind": "answers", "question": question.digest.hex(), "drawn": len(new)}
+            # a random text tells the events of two copies apart, whose answers differ where all else is equal
+            told = {"question": question.digest.hex(), "drawn": len(new), "salt": secrets.token_hex(16)}
+            event: dict[str, Any] = {"kind": "answers", **told}
             if due is not None:
                 event |= paid_by(due)
             drawn = _orders(draw(np.array(new, dtype=np.intp)), len(new)) if new else ()
@@ -176,12 +181,12 @@ class AnswerStore:
             if not writing.state().number:  # the hash of the first event names the file
                 writing.append({"kind": "made", **self._key.mark()})
             writing.append(event)
-            return answers | fresh, writing.state()
+            return answers | fresh
 
         with ExitStack() as held:
-            stored, state = self._store.write(work)
+            stored = self._store.write(work)
             if ledger is not None:
-                note_state(ledger, state)
+                note_state(ledger, self._store, _DANGER)
         return _stacked([stored[voter] for voter in ids])
 
     def known(self, question: Question, voters: Iterable[Any]) -> NDArray[np.bool_]:

@@ -13,6 +13,7 @@ import os
 import secrets
 from collections.abc import Iterable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -82,19 +83,27 @@ def _noted(writing: Writing, file: str) -> State | None:
     return State(file, *rows[0]) if rows else None
 
 
-def note_state(ledger: Ledger, state: State) -> None:
-    """Record in the ledger, at no cost, how far a file of answers has come, unless that is recorded already."""
+def note_state(ledger: Ledger, store: Store, danger: str) -> None:
+    """Record in the ledger, at no cost, how far a file has come; an older copy is refused, as by ``refuse_old_copies``.
 
-    def behind(writing: Writing) -> bool:
-        before = _noted(writing, state.file)
-        return before is None or before.number < state.number
+    The record is written only if nothing else was recorded since the file was found to contain what is there: of two
+    copies that are used at the same moment, one is refused.
+    """
+    state, recorded = store.read(lambda writing: writing.state()), False
+    while not recorded:
+        before = ledger._store.read(lambda writing: _noted(writing, state.file))
+        if before is not None and not store.read(partial(Writing.reaches, state=before)):
+            raise _older_copy(store, ledger, danger)
+        if before is not None and before.number >= state.number:
+            return
 
-    def work(writing: Writing) -> None:
-        if behind(writing):
+        def work(writing: Writing, known: State | None = before) -> bool:
+            if _noted(writing, state.file) != known:
+                return False
             writing.append({"kind": "answers", "when": now(), "dataset": ledger.dataset, "store": asdict(state)})
+            return True
 
-    if ledger._store.read(behind):
-        ledger._store.write(work)
+        recorded = ledger._store.write(work)
 
 
 def paid_by(ledger: Ledger) -> dict[str, Any]:
@@ -107,10 +116,7 @@ def refuse_old_copies(writing: Writing, store: Store, ledger: Ledger, danger: st
     path, state = store.path, writing.state()
     ours = ledger._store.read(lambda writing: _noted(writing, state.file))
     if ours is not None and not writing.reaches(ours):
-        raise InputError(
-            f"{path}: this {store.what} is an older copy than the one that {ledger.path} has paid for, and {danger}; "
-            "restore the newest copy, or start a new file, which is charged from the beginning"
-        )
+        raise _older_copy(store, ledger, danger)
     rows = writing.rows(
         "SELECT json_extract(body, '$.receipt.number'), json_extract(body, '$.receipt.hash') FROM events "
         "WHERE json_extract(body, '$.receipt.file') = ? ORDER BY number DESC LIMIT 1",
@@ -121,6 +127,13 @@ def refuse_old_copies(writing: Writing, store: Store, ledger: Ledger, danger: st
             f"{ledger.path}: this ledger is an older copy than the one that paid for the {store.what} {path}, and has "
             "lost charges; restore the newest copy, or create a new ledger, which is charged from the beginning"
         )
+
+
+def _older_copy(store: Store, ledger: Ledger, danger: str) -> InputError:
+    return InputError(
+        f"{store.path}: this {store.what} is an older copy than the one that {ledger.path} has paid for, and {danger}; "
+        "restore the newest copy, or start a new file, which is charged from the beginning"
+    )
 
 
 def _read_key(path: Path, new: bool) -> bytes:

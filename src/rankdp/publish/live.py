@@ -228,15 +228,12 @@ class LiveBoard:
         level
             The confidence of the intervals.
         """
-        terms, updates, state = self._store.read(
-            lambda writing: (self._terms(writing), _updates(writing), writing.state())
-        )
+        terms, updates = self._store.read(lambda writing: (self._terms(writing), _updates(writing)))
         leaderboard.check_request(len(terms["items"]), level, top)
         if not updates:
             raise InputError(f"{self._store.path}: no votes have been counted yet, so there is no board")
         if self._ledger is not None:
-            note_state(self._ledger, state)  # before anything is shown that an older copy would draw again
-            self._store.read(self._terms)  # another copy may have been noted since they were read
+            note_state(self._ledger, self._store, _DANGER)  # before anything is shown that a copy would draw again
         counts, items, step = _counts(terms), tuple(terms["items"]), len(updates)
         nodes = counts.nodes(step)
         total = np.sum([np.array(updates[node - 1]["node"], np.int64) for node in nodes], axis=0)
