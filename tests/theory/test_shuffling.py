@@ -10,7 +10,7 @@ import pytest
 from rankdp.mechanisms import mechanism
 from rankdp.mechanisms.shuffled import epsilon_outside, outside_sentence
 from rankdp.theory.permutations import all_permutations
-from rankdp.theory.shuffling import shuffled_delta
+from rankdp.theory.shuffling import _more_than, shuffled_delta
 
 
 def multisets(laws):
@@ -25,11 +25,16 @@ def multisets(laws):
     return found
 
 
+def laws_of(made):
+    """The law of the output, by true ranking."""
+    orders = all_permutations(made.items)
+    return [np.exp(made.log_prob(orders, order)) for order in orders]
+
+
 def worst_delta(made, answers, outside):
     """The largest divergence over pairs of true rankings, with the others at any fixed ranking."""
-    orders = all_permutations(made.items)
-    laws = [np.exp(made.log_prob(orders, order)) for order in orders]
-    worst = 0.0
+    laws = laws_of(made)
+    orders, worst = range(len(laws)), 0.0
     for x, other, rest in itertools.product(range(1), range(1, len(orders)), range(len(orders))):
         one, two = (multisets([laws[first], *[laws[rest]] * (answers - 1)]) for first in (x, other))
         worst = max(worst, sum(max(0.0, one[key] - math.exp(outside) * two[key]) for key in one))
@@ -41,28 +46,50 @@ def worst_delta(made, answers, outside):
 def test_no_set_of_answers_is_told_apart_better_than_stated(name):
     made = mechanism(name, 3, 1.5, protect="ranking")
     for answers, outside in itertools.product((1, 2, 4), (0.0, 0.3, 0.8)):
-        stated = shuffled_delta(float(made.local_epsilon()), answers, outside)
+        stated = shuffled_delta(float(made.local_epsilon()), answers, outside, made.total_variation())
         assert worst_delta(made, answers, outside) <= stated
         assert stated < 1
 
 
-def test_the_bound_is_the_divergence_of_the_counts():
-    """All (a, b) written down for a few answers."""
-    epsilon, answers, outside = 1.2, 7, 0.4
-    p = math.exp(epsilon)
-    one, two = Counter(), Counter()
-    share = 2 / (p + 1)
-    for clones in range(answers):
-        chance = math.comb(answers - 1, clones) * share**clones * (1 - share) ** (answers - 1 - clones)
-        for a in range(clones + 1):
-            here = chance * math.comb(clones, a) / 2**clones
-            for law, first in ((one, p / (p + 1)), (two, 1 / (p + 1))):
-                law[a + 1, clones - a] += here * first
-                law[a, clones - a + 1] += here * (1 - first)
-    exact = sum(max(0.0, one[key] - math.exp(outside) * two[key]) for key in one)
-    assert sum(one.values()) == pytest.approx(1)
-    assert shuffled_delta(epsilon, answers, outside) == pytest.approx(exact, rel=1e-5)
-    assert shuffled_delta(epsilon, answers, outside) >= exact
+def test_the_total_variation_is_that_of_the_laws_or_more():
+    for name in ("kendall-ball-0", "kendall-ball-3", "kendall-ball-4", "top-ball-1-0", "top-ball-2-2", "kendall"):
+        made = mechanism(name, 4, 1.5, protect="ranking")
+        first, *others = laws_of(made)
+        exact = max(np.maximum(0, first - other).sum() for other in others)
+        assert made.total_variation() >= exact * (1 - 1e-9)
+        assert "kendall-ball" not in name or made.total_variation() == pytest.approx(exact), name
+
+
+def test_the_bound_is_exact_at_outside_zero_and_needs_the_whole_total_variation():
+    """One answer, and two: the divergence at eps' = 0 is the total variation of what is seen."""
+    made = mechanism("kendall-ball-0", 3, 1.5, protect="ranking")
+    for answers in (1, 2):
+        exact = worst_delta(made, answers, 0)
+        assert shuffled_delta(1.5, answers, 0, made.total_variation()) == pytest.approx(exact, rel=1e-5)
+        assert exact > shuffled_delta(1.5, answers, 0, made.total_variation() * 0.99)
+
+
+@pytest.mark.parametrize(("epsilon", "variation"), [(1.2, 1), (1.2, 0.3), (3, 0.7)])
+def test_the_bound_is_the_mean_of_the_spread_law(epsilon, variation):
+    """E max(0, X_1 + … + X_n)/n, all numbers of values at both ends written down."""
+    answers, p, factor = 9, math.exp(epsilon), math.exp(0.4)
+    alpha = min(variation / (p - 1), 1 / (p + 1))
+    beta = (factor - 1 + alpha * (p - factor)) / (p * factor - 1)
+    exact = 0.0
+    for tops in range(answers + 1):
+        for bottoms in range(answers - tops + 1):
+            rest = answers - tops - bottoms
+            ways = math.comb(answers, tops) * math.comb(answers - tops, bottoms)
+            chance = ways * alpha**tops * beta**bottoms * (1 - alpha - beta) ** rest
+            exact += chance * max(0, tops * (p - factor) - bottoms * (p * factor - 1)) / answers
+    assert shuffled_delta(epsilon, answers, 0.4, variation) == pytest.approx(exact, rel=1e-5)
+    assert shuffled_delta(epsilon, answers, 0.4, variation) >= exact
+
+
+def test_tails_of_many_answers_are_exact():
+    """Of an odd number of tosses, heads are the larger half with probability 1/2."""
+    sizes = np.array([8_000_001.0])
+    assert _more_than((sizes - 1) / 2, sizes, 0.5) == pytest.approx(0.5, rel=1e-11)
 
 
 def test_one_answer_keeps_its_own_epsilon_and_many_hide_it():

@@ -18,12 +18,12 @@ from rankdp.cli import cli
 from rankdp.data.atomic import read_sidecar
 from rankdp.errors import BudgetExceeded, InputError
 from rankdp.mechanisms import mechanism
+from rankdp.mechanisms.shuffled import epsilon_outside
 from rankdp.privacy.bits import SeededBits
 from rankdp.privacy.guarantee import ITEM_POSITION, WHOLE_RANKING
 from rankdp.privacy.ledger import Ledger
 from rankdp.report.results import rank_span
 from rankdp.theory.estimators import rank_estimator
-from rankdp.theory.shuffling import shuffled_epsilon
 from rankdp_web.browser_tables import NAMES, browser_tables, survey_mechanism
 from rankdp_web.pages import all_texts
 from rankdp_web.survey_database import SurveyDatabase
@@ -130,7 +130,9 @@ def test_answers_of_a_closed_survey_hide_each_other(run):
 
     assert "hides among" not in promise("en")  # open: results can be subtracted
     run("survey", "close", "survey.db")
-    outside = f"{shuffled_epsilon(2, 1000):.3f}"
+    database = SurveyDatabase("survey.db")
+    outside = f"{epsilon_outside(mechanism_of(database.find(survey_id)[0]), 1000):.3f}"
+    database.close()
     assert float(outside) < 1
     assert "sees only these results, no earlier ones and no single answers, learns even less" in promise("en")
     assert f"hides among all 1,000, with epsilon {outside} and delta 0.000001." in promise("en")

@@ -19,7 +19,7 @@ def epsilon_outside(made: RankingMechanism, answers: int, delta: float = 1e-6) -
     delta
         The probability with which the promise may fail.
     """
-    return shuffled_epsilon(upwards(float(made.local_epsilon())), answers, delta)
+    return shuffled_epsilon(upwards(float(made.local_epsilon())), answers, delta, made.total_variation())
 
 
 def outside_sentence(made: RankingMechanism, answers: int, delta: float = 1e-6) -> str:

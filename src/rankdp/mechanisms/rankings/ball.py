@@ -68,6 +68,11 @@ class Ball(RankingMechanism):
         """Epsilon, exactly, because the whole answer is protected."""
         return self.epsilon
 
+    def total_variation(self) -> float:
+        """Of two balls that overlap as little as their sizes allow: exact for Kendall's distance, else a bound."""
+        ball = self.sizes[self.radius]
+        return self._inside * min(1.0, (self.sizes[-1] - ball) / ball)
+
     @cached_property
     def _mixture(self) -> CutTable:
         """0 selects any output, 1 an output in the ball."""

@@ -137,6 +137,10 @@ class RankingMechanism(ABC):
             computed = upwards(_log(smallest + spread) - _log(smallest))
         return computed if computed < bound else bound
 
+    def total_variation(self) -> float:
+        """An upper bound of the total variation between the laws for any two rankings; by default from local DP."""
+        return math.tanh(float(self.local_epsilon()) / 2)
+
     def exact_law(self, bits: int) -> EnclosedLaw | None:
         """The law that the sampler draws from, for the exact audit: bounds of the weight of every relative order.
 
