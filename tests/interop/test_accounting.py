@@ -75,6 +75,9 @@ def test_an_accountant_for_added_rows_does_not_pay_for_replaced_ones(tmp_path):
         accounting.spend(ledger, added, "a mean", protect="ballot", delta="1e-6")
     voters = Ledger.create(tmp_path / "voters.db", "vote", "voter", 9, "1e-5")
     accounting.spend(voters, added, "a mean", protect="voter", delta="1e-6")
+    votes = Ledger.create(tmp_path / "votes.db", "vote", "outcome", 9, "1e-5").using(convert=True)
+    with pytest.raises(InputError, match="because one comparison's outcome is replaced, got ADD_OR_REMOVE"):
+        accounting.spend(votes, added, "a mean", protect="voter", delta="1e-6")
 
 
 def test_a_partition_is_refused(tmp_path):

@@ -79,6 +79,21 @@ def test_privatized_rankings_keep_the_map_exactly():
         assert ratio <= measured.map(moved) + 1e-9
 
 
+def test_whole_rankings_and_lists():
+    held = rankdp.Rankings.from_orders([["a", "b", "c"], ["c", "a", "b"]], ITEMS)
+    context = dp.Context.compositor(
+        data=held,
+        privacy_unit=(opendp.unit_distance("ranking"), 1),
+        privacy_loss=dp.loss_of(epsilon=3.001),
+        split_by_weights=[1, 2],
+        domain=opendp.make_privatize(ITEMS, 1, protect="ranking").input_domain,
+    )
+    assert context(opendp.make_privatize(ITEMS, 1, protect="ranking", top=1)).value.orders.shape == (2, 1)
+    with pytest.raises(Exception, match=r"(?i)metric"):
+        context(opendp.make_privatize(ITEMS, 1))
+    assert context(opendp.make_privatize(ITEMS, 2, protect="ranking")).value.orders.shape == (2, 3)
+
+
 def longest_common(one, other):
     places = [other.index(item) for item in one]
     return max(
@@ -134,3 +149,6 @@ def test_a_replaced_row_is_two_changes_where_rows_are_added_and_removed(tmp_path
     assert opendp.spend(ledger, count, "how many", protect="ballot", changes=2).charged[0].epsilon == 2
     voters = Ledger.create(tmp_path / "voters.db", "vote", "voter", 9)
     assert opendp.spend(voters, count, "how many", protect="voter").charged[0].epsilon == 1
+    votes = Ledger.create(tmp_path / "votes.db", "vote", "comparison", 9).using(convert=True)
+    with pytest.raises(InputError, match="changes must be at least 2, because one comparison is replaced"):
+        opendp.spend(votes, count, "how many", protect="voter")

@@ -17,7 +17,7 @@ from typing import Any
 
 from rankdp.errors import InputError, Unsupported
 from rankdp.privacy.exact import Real, positive, upwards
-from rankdp.privacy.guarantee import Guarantee, is_voter, unit_of
+from rankdp.privacy.guarantee import BALLOT, Guarantee, is_voter, unit_of
 from rankdp.privacy.ledger import Ledger
 from rankdp.privacy.ledger.entries import Entry
 
@@ -103,13 +103,31 @@ def spend(ledger: Ledger, accountant: Any, what: str, *, protect: str, delta: Re
         Above 0.
     """
     failing, unit = positive(delta, "delta"), unit_of(protect)
-    relation = accountant.neighboring_relation.name
-    if not is_voter(unit) and relation != "REPLACE_ONE":
-        raise InputError(f"the accountant must be for REPLACE_ONE, because {unit} is replaced, got {relation}")
+    relation, replaced = accountant.neighboring_relation.name, replaced_unit(ledger, unit)
+    if replaced and relation != "REPLACE_ONE":
+        raise InputError(f"the accountant must be for REPLACE_ONE, because {replaced} is replaced, got {relation}")
     epsilon = accountant.get_epsilon(float(failing))
     if not math.isfinite(epsilon):
         raise InputError(f"the accountant must have a finite epsilon at delta {delta}, got {epsilon}")
     return ledger.spend(Guarantee(unit, Fraction(upwards(epsilon)), failing, local=False), what)
+
+
+def replaced_unit(ledger: Ledger, unit: str) -> str | None:
+    """What must be protected against being replaced; None if a voter or ballot who comes or goes is all there is.
+
+    Conversions to comparisons and outcomes need more: they change rows of a voter who stays.
+
+    Parameters
+    ----------
+    ledger
+        The budgets that pay.
+    unit
+        What the release protects.
+    """
+    if not is_voter(unit):
+        return unit
+    budgets = (budget.protects for budget in ledger.budgets)
+    return next((protects for protects in budgets if not is_voter(protects) and protects != BALLOT), None)
 
 
 def _library() -> Any:

@@ -27,8 +27,9 @@ from rankdp.data.ballots import Ballots
 from rankdp.data.comparisons import Comparisons
 from rankdp.data.rankings import Rankings
 from rankdp.errors import InputError, Unsupported
+from rankdp.interop.accounting import replaced_unit
 from rankdp.privacy.exact import Real, positive, rational, upwards
-from rankdp.privacy.guarantee import Guarantee, is_voter, unit_of
+from rankdp.privacy.guarantee import Guarantee, unit_of
 from rankdp.privacy.ledger import Ledger
 from rankdp.privacy.ledger.entries import Entry
 from rankdp.privacy.release import Release
@@ -207,8 +208,8 @@ def spend(ledger: Ledger, measurement: Any, what: str, *, protect: str, changes:
     dp, loss = _opendp(), measurement.map(changes)
     measure, unit = measurement.output_measure, unit_of(protect)
     rows = measurement.input_metric in (dp.symmetric_distance(), dp.insert_delete_distance())
-    if rows and changes < 2 and not is_voter(unit):
-        raise InputError(f"changes must be at least 2, because {unit} is replaced: one comes and one goes")
+    if rows and changes < 2 and (replaced := replaced_unit(ledger, unit)):
+        raise InputError(f"changes must be at least 2, because {replaced} is replaced: one comes and one goes")
     if measure == dp.zero_concentrated_divergence():
         loss, failing = upwards(loss), positive(delta, "delta")
         epsilon = upwards(loss + 2 * math.sqrt(loss * -math.log(failing)))  # Bun and Steinke 2016, Proposition 1.3
