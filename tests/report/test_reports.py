@@ -116,6 +116,16 @@ def test_numbers_of_a_column_have_the_same_digits():
     assert [value for name, value in page.attributes if name == "x1" and value == "3.00%"]  # it has no end: the edge
 
 
+@pytest.mark.parametrize(
+    ("estimates", "shown"), [([2.0, 0.0], ["2", "0"]), ([2.5, 0.0], ["2.50", "0.00"]), ([math.nan], ["–"])]
+)
+def test_counts_have_no_decimals(estimates, shown):
+    rows = [ResultRow(name=f"{number}", estimate=number, cells=[]) for number in estimates]
+    table = ResultTable(rows=rows, measure="votes", subject="candidate").table()
+    column = table.heads.index("votes")
+    assert [row[column] for row in table.rows] == shown
+
+
 def test_one_interval_that_reaches_far_does_not_squeeze_the_others():
     rows = [ResultRow(name=str(at), estimate=at / 10, low=at / 10 - 0.2, high=at / 10 + 0.2) for at in range(9, 0, -1)]
     table = ResultTable(rows=[*rows, ResultRow(name="new", estimate=0, low=-50, high=50)], measure="score")

@@ -314,9 +314,10 @@ def rank_span(low: int, high: int) -> str:
 
 
 def digits_for(values: Sequence[float]) -> int:
-    """How many decimals show three digits of the largest number; 0 from a hundred up."""
-    largest = max((abs(value) for value in values if math.isfinite(value)), default=1.0)
-    return max(0, 2 - math.floor(math.log10(largest))) if largest else 0
+    """How many decimals show three digits of the largest number; 0 from a hundred up, and for whole numbers."""
+    finite = [abs(value) for value in values if math.isfinite(value)]
+    largest = max(finite, default=0.0)
+    return max(0, 2 - math.floor(math.log10(largest))) if any(value % 1 for value in finite) else 0
 
 
 def shown(value: float, digits: int) -> str:
