@@ -198,7 +198,7 @@ def serve(
         here = (address or f"{'https' if pair else 'http'}://{shown}:{port}").rstrip("/")
         click.echo(f"{here}/organiser?key={organiser_key}")
         say(f"the link is for you alone; surveys are in {opened.name}; press Ctrl+C to end")
-        for made in opened.surveys():
+        for made in _in_order(opened):
             say(f"{made.title}: {_link(here, made)}{'' if made.open else ' (closed)'}")
         config = server_config(
             opened,
@@ -259,7 +259,7 @@ def _check_proxy(address: str) -> None:
 def list_surveys(database: str, address: str) -> None:
     """List the surveys in DATABASE: id, state, answers, day of opening, title and link, separated by tabs."""
     with _opened(database) as opened:
-        for made in sorted(opened.surveys(), key=lambda each: (each.day, each.title)):
+        for made in _in_order(opened):
             state = "open" if made.open else "closed"
             click.echo(
                 "\t".join((made.id, state, str(opened.count(made.id)), made.day, made.title, _link(address, made)))
@@ -366,6 +366,10 @@ def delete(database: str, survey_id: str | None, yes: bool) -> None:
             click.confirm(f"Delete {made.title!r} and its {opened.count(made.id):,} answers?", abort=True, err=True)
         opened.delete(made.id)
         say(f"survey {made.id} is deleted")
+
+
+def _in_order(database: SurveyDatabase) -> list[Survey]:
+    return sorted(database.surveys(), key=lambda each: (each.day, each.title))
 
 
 def _link(address: str, made: Survey) -> str:

@@ -19,6 +19,7 @@ import hmac
 import re
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
 from functools import lru_cache
 from os import PathLike
 from typing import Any
@@ -34,7 +35,7 @@ from rankdp.errors import InputError, Setting
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.mechanisms.registry import Protect, check_choice, mechanism, named
 from rankdp.privacy.bits import SecureBits
-from rankdp.privacy.exact import Real, positive
+from rankdp.privacy.exact import Real, positive, shown
 from rankdp.privacy.guarantee import WEAK_EPSILON, WHOLE_RANKING, Guarantee, odds_factor
 from rankdp.privacy.ledger import Ledger, spending
 from rankdp.privacy.release import Provenance, Release, released
@@ -73,11 +74,11 @@ def create_survey(
     **settings
         As in ``new_survey``.
     """
-    survey, shown = new_survey(title, items, epsilon, **settings)
+    survey, files = new_survey(title, items, epsilon, **settings)
     made, bits = mechanism_of(survey), SecureBits()
     with spending(ledger, guarantee_of(survey), f"survey {survey.id}", bits) as charge:
         charge.leaves()
-        database.add(survey, shown)
+        database.add(survey, files)
         charge.commit(Provenance.now(type(made).name, parameters(survey), bits))
     return survey
 
@@ -160,7 +161,7 @@ def new_survey(
         question=question,
         items=names,
         mechanism=made.name,
-        epsilon=str(positive(epsilon)),
+        epsilon=_exact_text(positive(epsilon)),
         invited=invited,
         results_key=token_hash(results_key).hex() if results_key else "",
         day=today(),
@@ -168,11 +169,17 @@ def new_survey(
         rank_top=rank_top,
         **_page(names, **page),
     )
-    shown = {item: picture_file(item, content) for item, content in (pictures or {}).items()}
-    _known_items("pictures", shown, names)
-    if shown:
-        survey = dataclasses.replace(survey, pictures=tuple(shown.get(name, ("",))[0] for name in names))
-    return survey, dict(shown.values())
+    files = {item: picture_file(item, content) for item, content in (pictures or {}).items()}
+    _known_items("pictures", files, names)
+    if files:
+        survey = dataclasses.replace(survey, pictures=tuple(files.get(name, ("",))[0] for name in names))
+    return survey, dict(files.values())
+
+
+def _exact_text(epsilon: Fraction) -> str:
+    """A decimal number where one is exact, else a fraction."""
+    text = shown(epsilon)
+    return text if re.fullmatch(r"[\d.]+", text) and Fraction(text) == epsilon else str(epsilon)
 
 
 def _page(

@@ -366,9 +366,15 @@ def test_tables_of_another_form_are_refused(name, items, change, value):
     assert refused(tables, 2)
 
 
-@pytest.mark.parametrize("epsilon", ["0", "-1", "nan", "1e9", "", "2/0", " 2"])
+@pytest.mark.parametrize("epsilon", ["0", "-1", "nan", "1e9", "", "2/0", " 2", "2.", ".5", "1.5/2", "1.1.1", "0.0"])
 def test_an_epsilon_that_is_none_is_refused(epsilon):
     assert refused(sent("reinsertion", 5, 2), epsilon)
+
+
+def test_an_epsilon_may_have_decimals():
+    tables = sent("reinsertion", 5, "2.05")
+    assert not refused(tables, "2.05")
+    assert refused(tables, "2.0499")
 
 
 @pytest.mark.parametrize(

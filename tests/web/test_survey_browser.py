@@ -92,6 +92,9 @@ def test_a_respondent_drags_and_sends(visit, server, survey, database):
         sent = copy(page)
         own = page.locator("#own li .name").all_text_contents()
         assert own == [DRINKS[item] for item in (first[3], *first[:3])]
+        steps = [own.index(DRINKS[item]) - place for place, item in enumerate(sent)]
+        marks = page.locator("#send .copy .mark [aria-hidden]").all_text_contents()
+        assert marks == [f"{'↑' if step > 0 else '↓'}{abs(step)}" for step in steps if step]
         page.reload()
         assert copy(page) == sent
         assert page.locator("#own li .name").all_text_contents() == own
@@ -256,6 +259,15 @@ def test_a_kiosk_keeps_nothing_and_starts_again(visit, database):
             page.click("#next")
             page.wait_for_selector("#rank:not([hidden])")
             assert database.count(survey.id) == number
+
+
+def test_a_weak_promise_draws_what_it_warns_of(visit, database):
+    weak = create_survey(database, "Drinks", DRINKS, "10.5", weak_promise_accepted=True)
+    with served(database) as server, visit(f"{server}/s/{weak.id}") as page:
+        assert "almost no protection: its epsilon is 10.5." in page.locator(".warning").first.text_content()
+        page.click("#more")
+        ready(page)
+        assert sorted(copy(page)) == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("width", [390, 820, 1280])

@@ -243,7 +243,7 @@ def test_respondents_read_about_the_whole_ranking_and_a_weak_promise(database):
         assert f"by a factor of at most {odds_factor(Fraction(survey.epsilon))}." in text
     shown = [text.split('id="known"')[0] for text in texts]
     assert "almost no protection" not in shown[0]
-    assert "This survey offers almost no protection: its epsilon is 21/2." in shown[1]
+    assert "This survey offers almost no protection: its epsilon is 10.5." in shown[1]
 
 
 def test_respondents_read_about_their_whole_answer(client):

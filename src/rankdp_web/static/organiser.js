@@ -20,7 +20,7 @@ async function explain() {
     const words = await reply.json();
     if (mine !== asking) return;
     part("promise").textContent = words.promise;
-    part("accuracy").textContent = words.accuracy;
+    part("accuracy").textContent = items() < 2 ? "" : words.accuracy; // of what is not known yet
   } catch {
     // the server is away: the form says so when it is sent
   }

@@ -11,7 +11,9 @@ async function refresh() {
       const reply = await fetch(`${place}${location.search}`, { headers: tag ? { "If-None-Match": tag } : {} });
       if (reply.status === 200) {
         tag = reply.headers.get("ETag");
+        const open = [...part.querySelectorAll("details")].map((each) => each.open);
         part.innerHTML = await reply.text();
+        for (const [i, each] of part.querySelectorAll("details").entries()) each.open = open[i] ?? false;
       }
     } catch {
       // the server is away: the next time will do

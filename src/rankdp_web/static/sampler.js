@@ -371,7 +371,7 @@ function below(bound, words) {
 
 export class BrokenPromise extends Error {}
 
-/** Throws a BrokenPromise unless the tables are known to allow a ratio of at most e^epsilon; "a" or "a/b" as text. */
+/** Throws a BrokenPromise unless the tables are known to allow a ratio of at most e^epsilon, a text such as "2", "0.5" or "1/3". */
 export function check(tables, epsilon, protect = "position") {
   need(protect === "position" || protect === "ranking", "protect");
   if (!ratios.has(tables)) ratios.set(tables, {});
@@ -547,8 +547,9 @@ function reduced([a, b]) {
 
 /** A pair whose quotient is at most e^epsilon, by 2^-500 of it or less: Taylor's series, all rounded down. */
 function powerOfE(epsilon) {
-  need(/^\d+(\/\d+)?$/.test(epsilon), "epsilon");
-  let [a, b = 1n] = epsilon.split("/").map((text) => natural(text));
+  need(/^\d+(\.\d+|\/\d+)?$/.test(epsilon), "epsilon");
+  const decimals = BigInt(epsilon.split(".")[1]?.length ?? 0);
+  let [a, b = 10n ** decimals] = epsilon.replace(".", "").split("/").map((text) => natural(text));
   if (a > 4096n * b) [a, b] = [4096n, 1n]; // less than asked for; tables are not made for more
   const most = a / b + 1n;
   // few bits more than the tables are computed with: tiny epsilons have large b, tables of outputs large epsilons

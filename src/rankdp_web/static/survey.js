@@ -234,25 +234,9 @@ function sure(words) {
 
 // -- 3. see both, 4. send ----------------------------------------------------------------------------------------------
 
-/** The items that a longest common order of both lists leaves out: the fewest that must be moved or are new. */
-function movedItems(own, all) {
-  const stays = (item) => own.indexOf(item) === all.indexOf(item);
-  const sent = all.filter((item) => own.includes(item));
-  const places = sent.map((item) => own.indexOf(item));
-  const weight = sent.map((item) => (stays(item) ? 1.001 : 1)); // of equally long orders, one that keeps places
-  const length = [...weight];
-  const before = places.map(() => -1);
-  for (let i = 0; i < places.length; i += 1)
-    for (let j = 0; j < i; j += 1)
-      if (places[j] < places[i] && length[j] + weight[i] > length[i]) [length[i], before[i]] = [length[j] + weight[i], j];
-  const staying = new Set(sent.filter(stays));
-  for (let i = length.indexOf(Math.max(...length)); i >= 0; i = before[i]) staying.add(sent[i]);
-  return new Set([...own, ...all].filter((item) => !staying.has(item)));
-}
-
 function fillList(list, order, mark = () => null) {
   list.replaceChildren(
-    ...order.map((item, place) => {
+    ...order.map((item) => {
       const row = document.createElement("li");
       row.dataset.item = item;
       const words = document.createElement("span");
@@ -260,11 +244,8 @@ function fillList(list, order, mark = () => null) {
       words.dir = "auto";
       words.textContent = items[item].name;
       row.append(words);
-      const note = mark(item, place);
-      if (note) {
-        row.classList.add("moved");
-        row.append(note);
-      }
+      const note = mark(item);
+      if (note) row.append(note);
       return row;
     }),
   );
@@ -288,14 +269,14 @@ function markOf(step) {
 function showCopy(answer) {
   const saved = SECRET.get();
   const own = !answer.sent && saved && isRanking(saved.ranked) ? saved.ranked.slice(0, TOP) : null;
-  const moved = own ? movedItems(own, answer.ranking) : new Set();
-  const stepOf = (item, place) => (own.includes(item) ? own.indexOf(item) - place : null);
-  const mark = (item, place) => (moved.has(item) ? markOf(stepOf(item, place)) : null);
-  for (const copy of document.querySelectorAll(".copy")) fillList(copy, answer.ranking, mark);
+  const stepOf = (item) => (own.includes(item) ? own.indexOf(item) - answer.ranking.indexOf(item) : null);
+  const moved = own ? answer.ranking.filter((item) => stepOf(item) !== 0) : [];
+  for (const copy of document.querySelectorAll(".copy"))
+    fillList(copy, answer.ranking, (item) => (moved.includes(item) ? markOf(stepOf(item)) : null));
   find("own-part").hidden = !own;
-  if (own) fillList(find("own"), own, (item) => (moved.has(item) ? document.createElement("i") : null));
-  const count = { count: answer.ranking.filter((item) => moved.has(item)).length, all: TOP };
-  find("moved-words").textContent = own ? fill(moved.size ? texts.moved_count : texts.moved_none, count) : texts.own_gone;
+  if (own) fillList(find("own"), own);
+  const count = { count: moved.length, all: TOP };
+  find("moved-words").textContent = own ? fill(moved.length ? texts.moved_count : texts.moved_none, count) : texts.own_gone;
   const button = find("send-button");
   waken(button);
   button.addEventListener("click", () => send(answer));
