@@ -5,9 +5,11 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
+import duckdb
 import numpy as np
 import polars
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from rankdp.data.ballots import Ballots
@@ -123,6 +125,25 @@ def test_a_column_of_lists(kind):
         Rankings.of(empty)
     with pytest.raises(InputError, match="rankings need the columns"):
         Rankings.of(pa.table({"voter": ["1"], "else": pa.array([["b"]], kind)}))
+
+
+def test_columns_of_lists_in_files_and_on_engines(tmp_path):
+    table = pa.table({"voter": ["1", "2"], "ranking": [["b", "a"], ["c"]]})
+    pq.write_table(table, tmp_path / "lists.parquet", row_group_size=1)
+    relation = duckdb.connect().from_arrow(table)
+    for held in (tmp_path / "lists.parquet", relation, polars.from_arrow(table).lazy()):
+        assert (list(Rankings.of(held)), Ballots.of(held).count) == ([("b", "a"), ("c",)], 2)
+    pairs = pa.table({"ranking": pa.array([["b", "a"]], pa.list_(pa.string(), 2))})
+    assert list(Rankings.of(pairs)) == [("b", "a")]
+    pq.write_table(pa.table({"ranking": [["a"], ["b", "b"]]}), tmp_path / "bad.parquet")
+    with pytest.raises(InputError, match=r"bad.parquet, row 2: 'b' is listed twice"):
+        Rankings.of(tmp_path / "bad.parquet")
+
+
+def test_ranks_in_a_frame_keep_the_names_of_its_columns():
+    frame = polars.DataFrame({"tea": [1, 2], "milk": [2, 1]})
+    for ranks in (frame, frame.to_pandas()):
+        assert list(Rankings.from_ranks(ranks)) == [("tea", "milk"), ("milk", "tea")]
 
 
 def test_ballots_become_frames_that_are_read_again():

@@ -406,7 +406,9 @@ def test_refused_writing(tmp_path):
     assert "there are no ties to write" in refusal(tmp_path / "v.toc")
     assert "only CSV files are written in the long layout" in refusal(tmp_path / "v.parquet", layout="long")
     assert "layout must be one of wide, long, got 'tall'" in refusal(path, layout="tall")
-    assert "the ending must be one of" in refusal(tmp_path / "v.doc")
+    for ending in ("doc", "json", "blt", "xlsx"):
+        assert ".soi, .toc, .toi, got" in refusal(tmp_path / f"v.{ending}")
+    assert "only .csv may be compressed" in refusal(tmp_path / "v.soc.gz")
     with pytest.raises(InputError, match=r"a \.soc file holds complete rankings only"):
         rankings.write(tmp_path / "v.soc")
     with (

@@ -175,6 +175,8 @@ def test_json_lines_of_votes_are_counted_by_duckdb_too(tmp_path, monkeypatch):
         ('[{"left": "a", "right": "b", "winner": "left"} {}]', "object 2: a comma or the end of the array must come"),
         ('[{"left": "a", "right": "b", "winner": "left"}', "object 2: a comma or the end of the array must come"),
         ('[{"left": "a", "right": "b", "winner": "left"}, {"left": ]', "object 2: this is not a JSON object"),
+        ('[{"left": "a", "right": "b", "left": "c"}]', "object 1: the key 'left' is there twice"),
+        ('{"left": "a", "right": "b", "right": "c"}', "line 1: the key 'right' is there twice"),
         ('[{"left": "a", "right": "b", "winner": "left"}] []', "there is more behind the end of the array"),
         (b'[{"left": "\xe9"}]', "near object 1: the text is not valid UTF-8"),
         ("[]", "there is no object with a key"),

@@ -74,7 +74,7 @@ def test_into_other_libraries():
         (pa.table({"voter": [1, None], "rank_1": ["a", "b"]}), "row 2: the voter id is blank"),
         (
             pa.table({"rank_1": ["a", "NA", None]}),
-            "row 3: missing is spelled as a blank here and 'NA' at row 2",
+            "frame, row 3: missing is spelled as a blank here and 'NA' at frame, row 2",
         ),
         (pa.table({"rank_1": pa.nulls(2)}), "row 1: no item is listed"),
     ],

@@ -98,9 +98,9 @@ for command in (
 def main() -> NoReturn:
     """Run the command line and leave with its exit code."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGINT may be ignored, as in the background of a script
-    if sys.argv[1:2] and not sys.argv[1].startswith(("-", "plan", "budget")):  # these read no tables
-        _hide_pandas()
     try:
+        if sys.argv[1:2] and not sys.argv[1].startswith(("-", "plan", "budget")):  # these read no tables
+            _hide_pandas()
         code = cli.main(prog_name="rankdp", standalone_mode=False) or 0
     except click.exceptions.Exit as leaving:
         code = leaving.exit_code

@@ -19,6 +19,7 @@ from rankdp.lazy import LazyModule
 from rankdp.types import Flags, Ints, Longs
 
 pa: Any = LazyModule("pyarrow")
+pc: Any = LazyModule("pyarrow.compute")
 
 LIST_NAMES = ("ranking", "order", "ballot", "preferences", "rankings", "orders", "choices")
 """Columns of lists that are taken for orders, best first."""
@@ -57,7 +58,7 @@ def counted_profile(source: Any, items: Iterable[Any] | None = None) -> CountedO
 
 def _votekit(profile: Any) -> Iterator[tuple[Any, Order]]:
     for ballot in profile.ballots:
-        yield ballot.weight, [sorted(group - {_NOBODY}) for group in ballot.ranking or ()]
+        yield ballot.weight, [sorted(group - {_NOBODY}) for group in getattr(ballot, "ranking", None) or ()]
 
 
 def _pref_voting(profile: Any) -> Iterator[tuple[Any, Order]]:
@@ -73,20 +74,16 @@ def _pref_voting(profile: Any) -> Iterator[tuple[Any, Order]]:
         yield int(count), [tiers[rank] for rank in sorted(tiers)]
 
 
-def wide_lists(table: Any) -> Any:
-    """An Arrow table with a column of lists, called as one of ``LIST_NAMES``, as one with a column per place.
-
-    Any other table stays as it is.
-    """
-    lists = [field.name for field in table.schema if pa.types.is_list(field.type) or pa.types.is_large_list(field.type)]
-    found = [name for name in lists if name.strip().lower() in LIST_NAMES]
-    if len(found) != 1:
+def wide_lists(table: Any, name: str) -> Any:
+    """An Arrow table with a column of lists as one with a column per place; a table without stays as it is."""
+    at = table.column_names.index(name)
+    column = table.column(at).combine_chunks()
+    kinds = pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list
+    if not any(is_kind(column.type) for is_kind in kinds):
         return table
-    column = table.column(found[0]).combine_chunks()
-    lengths = np.asarray(column.value_lengths().fill_null(0))
+    lengths = np.asarray(pc.list_value_length(column).fill_null(0))
     starts = np.cumsum(lengths) - lengths
-    cells, width = decoded(column.drop_null().flatten()), int(lengths.max(initial=0))
-    at = table.column_names.index(found[0])
+    cells, width = decoded(pc.list_flatten(column)), int(lengths.max(initial=0))
     rest = table.remove_column(at)
     for place in range(width):
         taken = pa.array(starts + place, mask=lengths <= place)

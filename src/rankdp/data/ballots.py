@@ -36,7 +36,7 @@ from rankdp.data.cells import as_frame, check_items
 from rankdp.data.cleaning import USUAL, Cleaner, Cleaning
 from rankdp.data.frames import Reading
 from rankdp.data.rankings import Rankings
-from rankdp.data.tables import is_paths, listed_items, open_table
+from rankdp.data.tables import is_paths, listed_items, open_table, spread
 from rankdp.errors import InputError, Setting
 from rankdp.types import Flags, Ints, Longs
 
@@ -204,7 +204,7 @@ class Ballots:
         if name is None or held is None:
             if contest is not None:
                 raise only_records(name or "this table")
-            table = open_table(source, **opening)
+            table = spread(open_table(source, **opening))
             asked = Reading(listed, voter_column=voter_column, columns=columns, layout=layout)
             part, known, notes = table_ballots(table, asked, weight_column, cleaner)
             ballots = cls._counted(part, cleaner, table.what, sort_items=not known.declared)

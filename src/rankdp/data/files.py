@@ -38,7 +38,7 @@ import numpy as np
 from rankdp.checks import one_of, whole
 from rankdp.data.adapters import counted_profile
 from rankdp.data.atomic import NewFile, known_ending, writing
-from rankdp.data.cells import Batch, Known, WhereIn, in_a_sentence, row_number
+from rankdp.data.cells import Batch, Known
 from rankdp.data.columns import refuse_nested
 from rankdp.data.formats.csv import CsvSink
 from rankdp.data.formats.parquet import ParquetSink
@@ -47,7 +47,7 @@ from rankdp.data.formats.texts import codec
 from rankdp.data.frames import BATCH_ROWS, RankingsReader, Reading, arrow_batch, long_rankings, row_batches, to_arrow
 from rankdp.data.orders import refuse_tie
 from rankdp.data.rankings import FORMATS, Rankings
-from rankdp.data.tables import LIBRARIES, EngineTable, Frame, Held, Table, a_file, find_files, open_table
+from rankdp.data.tables import Frame, Table, a_file, find_files, held, open_table, spread
 from rankdp.errors import InputError, Setting
 
 PREFLIB = ("soc", "soi", "toc", "toi")
@@ -55,17 +55,19 @@ COUNTED = (*PREFLIB, "blt")
 _FORMATS = dict.fromkeys((".csv", ".tsv"), "csv") | dict.fromkeys((".parquet", ".pq"), "parquet")
 _FORMATS |= {f".{kind}": kind for kind in COUNTED} | dict.fromkeys((".jsonl", ".ndjson", ".json"), "json")
 _FORMATS |= {".xlsx": "excel"}
+_READ_ONLY = ("json", "blt", "excel")
 
 
 Sink = CsvSink | ParquetSink | PreflibSink
 """What a format does with batches: `write` one, `finish` the file when all is well, else `abandon` it."""
 
 
-def format_of(path: str | PathLike[str]) -> str:
+def format_of(path: str | PathLike[str], written: bool = False) -> str:
     """The format that a file's ending says, whatever compresses it; Parquet compresses by itself."""
     name = os.fspath(path)
     packed = codec(name)
-    kind = _FORMATS[known_ending(Path(name).with_suffix("") if packed else name, tuple(_FORMATS))]
+    formats = [ending for ending, kind in _FORMATS.items() if not written or kind not in _READ_ONLY]
+    kind = _FORMATS[known_ending(Path(name).with_suffix("") if packed else name, formats)]
     if packed and kind in ("parquet", "excel"):
         raise InputError(
             f"{name}: a file of this format compresses by itself; leave out the ending {Path(name).suffix}"
@@ -111,23 +113,12 @@ def open_rankings(
                     raise InputError(f"{name}: ", option, " is for tables, not for this format")
                 return open_preflib(name, kind, asked, batch_rows)
             return _open(find_files(name, sheet=sheet, encoding=encoding), asked, batch_rows)
-    return _open(_held(open_table(source, table, sheet=sheet, encoding=encoding)), asked, batch_rows)
+    return _open(open_table(source, table, sheet=sheet, encoding=encoding), asked, batch_rows)
 
 
-def _held(table: Table) -> Held:
-    """A table that this process reads; of one that lives on an engine, its rows."""
-    if not isinstance(table, EngineTable):
-        return table
-    native = table.frame.to_native()
-    with in_a_sentence(table.what, *LIBRARIES):
-        frame = Frame(native if table.frame.implementation.is_duckdb() else table.frame.collect("pyarrow").to_native())
-    frame.what = table.what
-    return frame
-
-
-def _open(table: Held, asked: Reading, batch_rows: int) -> RankingsReader:
+def _open(source: Table, asked: Reading, batch_rows: int) -> RankingsReader:
     """The rankings of a table."""
-    where: WhereIn = (lambda _, row: row_number(row)) if isinstance(table, Frame) else table.where
+    table = held(spread(source))
     columns = asked.recognise(list(table.kinds), table.what)
     refuse_nested(table.what, table.kinds, columns.used)
     if table.rows == 0:
@@ -138,7 +129,7 @@ def _open(table: Held, asked: Reading, batch_rows: int) -> RankingsReader:
     plain = [name for name in columns.used if name not in (coded[:1] if long else coded)]
     stream = _some(table.batches(columns.used, plain=plain, batch_rows=batch_rows), table.what)
     paths = () if isinstance(table, Frame) else tuple(table.paths)
-    about = columns, known, table.what, where, asked.ties
+    about = columns, known, table.what, table.where, asked.ties
     if not long:
         batches = row_batches(stream, *about)
         return RankingsReader(table.what, columns, known, table.rows, len(coded), batches, stream.close, paths=paths)
@@ -270,14 +261,14 @@ def open_writer(
         Whether the batches are tier lists, with ties: a row per listed item, or PrefLib `.toc` and `.toi`.
     """
     name = os.fspath(path)
-    kind = format_of(name)
+    kind = format_of(name, written=True)
     one_of("layout", layout, ("wide", "long"))
     if layout == "long" and kind != "csv" and not tiers:
         raise InputError(f"{name}: only CSV files are written in the long layout")
     if kind in ("toc", "toi") and not tiers:
         raise InputError(f"{name}: there are no ties to write; use the ending .soc (complete) or .soi (partial)")
-    if kind in ("json", "blt", "excel") or (codec(name) and kind != "csv"):
-        raise InputError(f"{name}: rankings are written as .csv (also .csv.gz, .csv.zst), .parquet, .soc or .soi")
+    if codec(name) and kind != "csv":
+        raise InputError(f"{name}: of the files that are written only .csv may be compressed")
     if kind in ("soc", "soi") and tiers:
         raise InputError(f"{name}: a tier list has ties; use the ending .toc (complete) or .toi (partial)")
     if isinstance(like, RankingsReader):

@@ -253,7 +253,7 @@ def orders_from_ranks(ranks: Any, items: Iterable[Any] | None, ties: Ties) -> tu
     """Orders from an n x m table of ranks (1 the best; 0, NaN or None if not listed), and the items."""
     one_of("ties", ties, get_args(Ties))
     table = _rank_table(ranks)
-    width = table.shape[1]
+    width, items = table.shape[1], getattr(ranks, "columns", None) if items is None else items
     names = tuple(str(item) for item in range(width)) if items is None else check_items(items)
     if len(names) != width:
         raise InputError(f"ranks must have one column for each of the {len(names)} items, got {width} columns")

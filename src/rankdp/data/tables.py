@@ -23,7 +23,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from rankdp.data.adapters import wide_lists
+from rankdp.data.adapters import LIST_NAMES, wide_lists
 from rankdp.data.cells import FOUND_KEY, Batch, Kind, arrow_table, declared_items, in_a_sentence, row_number, text_of
 from rankdp.data.columns import ITEM_NAMES, check_names, first_known, listed_names
 from rankdp.data.formats.csv import open_text
@@ -280,8 +280,8 @@ class TextFiles(_Files):
 class Frame:
     """A table in memory, or a DuckDB relation that is run again for every reading."""
 
-    def __init__(self, frame: Any) -> None:
-        self.what = "frame"
+    def __init__(self, frame: Any, what: str = "frame") -> None:
+        self.what = what
         self._relation = next(
             (getattr(frame, name) for name in ("to_arrow_reader", "fetch_arrow_reader") if hasattr(frame, name)), None
         )
@@ -290,7 +290,7 @@ class Frame:
                 with self._relation(1) as reader:
                     schema, self.rows = reader.schema, None
             else:
-                self._table = wide_lists(arrow_table(frame))
+                self._table = arrow_table(frame)
                 schema, self.rows = self._table.schema, len(self._table)
         check_names(schema.names, self.what)
         self.declared_items = declared_items(schema)
@@ -369,6 +369,31 @@ Files = ParquetFiles | TextFiles
 Held = Files | Frame
 """A table that this process reads, again and again, in batches in the order of its rows."""
 Table = Held | EngineTable
+
+
+def held(table: Table) -> Held:
+    """A table that this process reads; of one that lives on an engine, its rows."""
+    if not isinstance(table, EngineTable):
+        return table
+    native = table.frame.to_native()
+    with in_a_sentence(table.what, *LIBRARIES):
+        rows = native if table.frame.implementation.is_duckdb() else table.frame.collect("pyarrow").to_native()
+        return Frame(rows, table.what)
+
+
+def spread(table: Table) -> Table:
+    """A table with one column of lists that is called as in ``LIST_NAMES`` as one in memory with a column per place.
+
+    Any other table stays as it is.
+    """
+    lists = [name for name, kind in table.kinds.items() if kind == "nested" and name.strip().lower() in LIST_NAMES]
+    if len(lists) != 1:
+        return table
+    rows = held(table)
+    batches = [batch for _, _, batch in rows.batches(list(rows.kinds))]
+    if not batches:
+        raise InputError(f"{table.what}: there are no rows")
+    return Frame(wide_lists(pa.Table.from_batches(batches), lists[0]), table.what)
 
 
 def numbered(batches: Iterable[Any], file: int = 0, most: int | None = None) -> Generator[Batch, None, None]:

@@ -129,7 +129,7 @@ def _wins_over(board: Leaderboard) -> list[Table]:
         return []
     names, shown = board.items[:_GRID], board.table[:_GRID, :_GRID].tolist()
     rows = [
-        [name, *("" if at == column else f"{wins:.0f}" for column, wins in enumerate(row))]
+        [name, *("" if at == column else number(wins, 0) for column, wins in enumerate(row))]
         for at, (name, row) in enumerate(zip(names, shown, strict=True))
     ]
     return [

@@ -105,7 +105,7 @@ def synthetic_ballots_file(
         What was written.
     """
     bits = seeded(bits, seed)
-    if format_of(path) not in ("csv", "parquet", "soi"):
+    if format_of(path, written=True) not in ("csv", "parquet", "soi"):
         raise InputError(f"{os.fspath(path)}: synthetic ballots are written to .csv, .parquet or .soi")
     several = ballots if is_paths(ballots) and isinstance(ballots, (list, tuple)) else [ballots]
     read = [one for one in several if isinstance(one, (str, os.PathLike)) and Path(one).is_file()]

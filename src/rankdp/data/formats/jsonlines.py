@@ -24,7 +24,22 @@ pa: Any = LazyModule("pyarrow")
 
 _PIECE, _ROWS = 1 << 18, 1 << 14
 _SPACE = re.compile(r"[ \t\r\n]*")
-_DECODER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
+
+
+class _KeyTwice(Exception):
+    """An object has the key twice."""
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object from its keys and values."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise _KeyTwice(next(key for key in keys if keys.count(key) > 1))
+    return found
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_int=str, parse_float=str, parse_constant=str)
 
 
 def read_keys(path: str, encoding: str | None = None) -> JsonFile:
@@ -66,6 +81,8 @@ def _objects(path: str, encoding: str | None) -> Iterator[tuple[str, dict[str, A
             raise not_utf8(path, number, line) from None
         except (ValueError, RecursionError):
             raise InputError(f"{path}, line {number}: this is not a JSON object on one line") from None
+        except _KeyTwice as twice:
+            raise InputError(f"{path}, line {number}: the key {str(twice)!r} is there twice") from None
         if not isinstance(value, dict):
             raise InputError(f"{path}, line {number}: each line must be a JSON object")
         yield f"line {number}", value
@@ -115,6 +132,8 @@ def _members(path: str, encoding: str | None) -> Iterator[tuple[str, dict[str, A
             raise InputError(f"{path}, near object {number + 1}: the text is not valid UTF-8") from None
         except RecursionError:
             raise InputError(f"{path}, object {number}: this is nested too deeply") from None
+        except _KeyTwice as twice:
+            raise InputError(f"{path}, object {number}: the key {str(twice)!r} is there twice") from None
 
 
 class JsonFile(TextFile):
