@@ -43,7 +43,7 @@ def test_35_by_hand():
 
 
 def test_smaller_p_is_not_always_better():
-    """Against Remark 4.14: at eps = 1, p = 1/2 is 6.5 times worse than Laplace noise; at eps = 20 a small p wins."""
+    """At eps = 1, p = 1/2 is 6.5 times worse than Laplace noise; at eps = 20 a small p wins."""
     assert gn(1.0, 0.5) / tradeoff(Laplace(), 1.0) == pytest.approx(6.5, rel=1e-6)
     assert gn(20.0, 0.2) < 0.12 * tradeoff(Laplace(), 20.0)
     assert gn(20.0, 0.05) > tradeoff(Laplace(), 20.0)

@@ -4,10 +4,9 @@ Scores are uniform on (0, 1), so l = 1 and C_X = n(n-1). Each noise has the smal
 (24). The paper's curves are the first order (25), P_e = ``E|V|``/2 C_X sigma, a straight line in logarithms that knows
 no upper end; the error itself, by ``sorting_error.error_of_sorting``, is a probability.
 
-Remark 4.14 reads (35) as "the smaller p, the better". That holds only for the rate as eps grows: below eps = 4.595
-the best p is 1, and a smaller one is worse (p = 1/2 has 6.5 times the error of Laplace noise at eps = 1). Appendix L
-minimises (1/eps)^(1/p)/h(p), by the approximation (91) or exactly, (92). All of (35) also has ``E|N - N'|``, which
-falls with p.
+Remark 4.14 reads (35) as "the smaller p, the better", which is right about the rate as eps grows. At a fixed eps there
+is a best p; below eps = 4.595 it is 1. Appendix L minimises (1/eps)^(1/p)/h(p), by the approximation (91) or exactly,
+(92). All of (35) also has ``E|N - N'|``, which falls with p.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 ``algorithm`` follows Algorithm 1 as it is printed, position by position, to the probability of every output (Lemma 2),
 and has the mean and variance of each stage (Theorem 1(3)); neighbours' ranks are at most 2(m-1) apart in l1 (Lemma 3).
 
-``population`` takes the 70:30 population of ``counterexamples`` for Lemma 7, three rotations for Lemma 5, and two kinds
-of users for the step E[Psi X] <= E[Psi] E[X] in the proof of Corollary 1. Psi = coth(eps/(2(m-1))) is above 1 for every
+``population`` takes the 70:30 population of ``counterexamples`` for Lemma 7, all ways in which five people can rank three
+items for Lemma 5 (true without a cycle; Section 2.2 supposes that majorities follow quality), and two kinds of users for the step E[Psi X] <= E[Psi] E[X] in the proof of Corollary 1. Psi = coth(eps/(2(m-1))) is above 1 for every
 epsilon, so the condition E(Psi^gamma) = O(delta_n) of Theorem 3 allows no delta_n that goes to 0.
 
 Lemma 8 bounds a variance by a power of the excess risk. The psi loss min(1, (1 - x)+), which Section 5.1 names, costs
@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from rankdp_papers.xu.rivals import built
 _GAMMA = 8  # of Assumption 4, for Lemma 7
 _LEAST = 0.1  # the epsilon of the other half of the users
 _TIED = 5  # items, for Lemma 8
+_PAIRS = list(itertools.combinations(range(3), 2))
 
 
 def algorithm(cell: Cell) -> list[Row]:
@@ -77,7 +79,8 @@ def population(cell: Cell) -> list[Row]:
     psi, other = (1 / math.tanh(one / (2 * (items - 1))) for one in (epsilon, _LEAST))
     # f is right for the users at ``epsilon`` and wrong for those at 0.1, so X > 0 for the latter only
     return [
-        exact_row("three rotations", "majorities that the best ranking keeps", _kept_by_the_best()),
+        exact_row("five people, no cycle", "majorities that the best ranking keeps", _kept_without_cycles()),
+        exact_row("three rotations", "majorities that the best ranking keeps", _kept_by_the_best((1, 0, 0, 1, 1, 0))),
         exact_row("70:30", "bound of Lemma 7 over the probability", _lemma_7(items, epsilon, psi)),
         exact_row("all users", "E(Psi^gamma), gamma = 1", psi),
         exact_row("two kinds of users", "E[Psi X] over E[Psi] E[X]", other / ((psi + other) / 2)),
@@ -85,14 +88,22 @@ def population(cell: Cell) -> list[Row]:
     ]
 
 
-def _kept_by_the_best() -> float:
-    """The largest share of the three 2 : 1 majorities of the rotations 123, 231, 312 that one ranking agrees with."""
-    rotations = [np.argsort(np.roll(np.arange(3), -shift)) for shift in range(3)]
-    pairs = list(itertools.combinations(range(3), 2))
-    majority = [sum(one[i] < one[j] for one in rotations) >= 2 for i, j in pairs]
-    ranks = itertools.permutations(range(3))
-    agree = (sum((one[i] < one[j]) == wins for (i, j), wins in zip(pairs, majority, strict=True)) for one in ranks)
-    return float(max(agree)) / 3
+_ABOVE = np.array([[one.index(i) < one.index(j) for i, j in _PAIRS] for one in itertools.permutations(range(3))])
+
+
+def _kept_by_the_best(people: Sequence[int]) -> float:
+    """The least share of majorities that a ranking of least risk agrees with, for so many people per ranking."""
+    leads = np.array(people) @ np.where(_ABOVE, 1, -1)
+    agreement = np.where(_ABOVE, 1, -1) @ leads
+    best = _ABOVE[agreement == agreement.max()]
+    return float((best == (leads > 0)).mean(axis=1).min())
+
+
+def _kept_without_cycles(people: int = 5) -> float:
+    """The least of it over all ways to divide this odd number of people, where no majorities form a cycle."""
+    ways = (one for one in itertools.product(range(people + 1), repeat=6) if sum(one) == people)
+    majorities = ((one, np.array(one) @ np.where(_ABOVE, 1, -1) > 0) for one in ways)
+    return min(_kept_by_the_best(one) for one, wins in majorities if (wins == _ABOVE).all(axis=1).any())
 
 
 def _lemma_7(items: int, epsilon: float, psi: float) -> float:
