@@ -3,8 +3,8 @@
 Appendix B, third case: for t above both scores the difference of the two derivatives is p (t - y_i)^(p-1) - p (t -
 y_j)^(p-1). It is printed with a minus sign in front of the first term. Both are at most 0, so the proof holds.
 
-Remark 4.14 says "the smaller p, the better". As a rate in epsilon it is; at a fixed epsilon we look at 50, where noise is
-low for p from 0.05 to 0.2: there (35) is the error to within a third. Below 0.05 noise is not low and (35) is no guide.
+Remark 4.14 says "the smaller p, the better". As a rate in epsilon it is; at a fixed epsilon we look at 50, where noise
+is low for p from 0.05 to 0.2: there (35) is the error to within two fifths. Below 0.05 it is no guide.
 """
 
 from __future__ import annotations

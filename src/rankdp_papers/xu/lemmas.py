@@ -3,8 +3,9 @@
 ``algorithm`` follows Algorithm 1 as it is printed, position by position, to the probability of every output (Lemma 2),
 and has the mean and variance of each stage (Theorem 1(3)); neighbours' ranks are at most 2(m-1) apart in l1 (Lemma 3).
 
-``population`` takes the 70:30 population of ``counterexamples`` for Lemma 7, all ways in which five people can rank three
-items for Lemma 5 (true without a cycle; Section 2.2 supposes that majorities follow quality), and two kinds of users for the step E[Psi X] <= E[Psi] E[X] in the proof of Corollary 1. Psi = coth(eps/(2(m-1))) is above 1 for every
+``population`` takes the 70:30 population of ``counterexamples`` for Lemma 7, all ways in which five people can rank
+three items for Lemma 5 (true without a cycle; Section 2.2 supposes that majorities follow quality), and two kinds of
+users for the step E[Psi X] <= E[Psi] E[X] in the proof of Corollary 1. Psi = coth(eps/(2(m-1))) is above 1 for every
 epsilon, so the condition E(Psi^gamma) = O(delta_n) of Theorem 3 allows no delta_n that goes to 0.
 
 Lemma 8 bounds a variance by a power of the excess risk. The psi loss min(1, (1 - x)+), which Section 5.1 names, costs
