@@ -58,10 +58,13 @@ def reproduce(
     from rankdp_papers.documents import write_markdown
     from rankdp_papers.reproduction import reproduce as run
     from rankdp_papers.specification import find
+    from rankdp_papers.tables import kept
 
     if redraw:
         if markdown is None or names:
             raise InputError("redraw needs the directory of --markdown and takes no NAME: it makes all of its pages")
+        if not kept(markdown / "tables"):
+            raise InputError(f"{markdown}: there are no tables to draw again")
         write_markdown([], markdown)
         return
     if listing:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import itertools
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -240,7 +240,12 @@ def _claim(plain: Mapping[str, Any]) -> Claim:
 
 def _part(kind: type[Part], plain: Mapping[str, Any], where: str) -> Part:
     """The dataclass ``kind`` of these values, if their names are known and complete."""
-    try:
-        return kind(**plain)
-    except TypeError as problem:
-        raise InputError(f"{where} {str(problem).partition('() ')[2]}") from None
+    known = {part.name: part for part in fields(kind)}  # type: ignore[arg-type]
+    needed = [name for name, part in known.items() if part.default is part.default_factory is MISSING]
+    for words, names in (
+        ("must not have", [name for name in plain if name not in known]),
+        ("must have", [name for name in needed if name not in plain]),
+    ):
+        if names:
+            raise InputError(f"{where} {words} {', '.join(names)}")
+    return kind(**plain)

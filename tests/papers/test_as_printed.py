@@ -107,6 +107,8 @@ def test_cai_takes_comparisons_and_counts():
         (lambda: jeong.mechanism([0, 1], l=1, alpha=math.inf, epsilon=1, noise="gaussian"), "no finite sigma"),
         (lambda: jeong.decode([1, 2], A=[[1]]), "A must have 2 rows and columns"),
         (lambda: jeong.decode([1, 2], b=[1]), "b must have 2 numbers"),
+        (lambda: jeong.decode([1, math.nan]), "y must be one row of finite numbers"),
+        (lambda: xu.algorithm1([[1, 2, 3], [0, 1, 2]], 1), "each rank from 1 to 3 once per row, .* in row 2"),
     ],
 )
 def test_refusals(call, words: str):

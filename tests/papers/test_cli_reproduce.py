@@ -143,6 +143,9 @@ def test_pages_are_drawn_again_from_their_tables(tmp_path: Path):
     refused = rankdp("--redraw", cwd=tmp_path, check=False)
     assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
     assert "redraw needs the directory of --markdown" in refused.stderr
+    refused = rankdp("--redraw", "--markdown", "empty", cwd=tmp_path, check=False)
+    assert "empty: there are no tables to draw again" in refused.stderr
+    assert not (tmp_path / "empty").exists()
 
 
 def test_missing_data_leave_one_figure_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

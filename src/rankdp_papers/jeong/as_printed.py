@@ -107,8 +107,8 @@ def decode(y: ArrayLike, A: ArrayLike | None = None, b: ArrayLike | None = None)
         A vector; 0 if not given.
     """
     values = np.asarray(y, dtype=float)
-    if values.ndim != 1 or not values.size:
-        raise InputError(f"y must be one row of numbers, got shape {values.shape}")
+    if values.ndim != 1 or not values.size or not np.isfinite(values).all():
+        raise InputError(f"y must be one row of finite numbers, got {y!r}")
     if A is not None:
         matrix = np.asarray(A, dtype=float)
         if matrix.shape != (len(values), len(values)):

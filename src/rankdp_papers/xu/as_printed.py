@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rankdp.data.rankings import Rankings
+from rankdp.errors import InputError
 from rankdp.privacy.bits import Bits
 from rankdp.privacy.exact import Real
 from rankdp.privacy.release import Release
@@ -44,6 +45,9 @@ def algorithm1(
     if isinstance(rankings, Rankings):
         return privatize(rankings, epsilon, mechanism="kendall", bits=bits)
     ranks = np.atleast_2d(np.asarray(rankings))
+    for row, one in enumerate(ranks, 1):
+        if sorted(one.tolist()) != list(range(1, len(one) + 1)):
+            raise InputError(f"rankings must have each rank from 1 to {len(one)} once per row, got {one} in row {row}")
     names = [str(item + 1) for item in range(ranks.shape[1])]
     release = privatize(Rankings.from_ranks(ranks, items=names), epsilon, mechanism="kendall", bits=bits)
     drawn = np.argsort(release.value.orders, axis=1) + 1
