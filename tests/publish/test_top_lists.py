@@ -64,6 +64,9 @@ def test_a_file_its_sidecar_and_its_aggregate(tmp_path):
     assert (found.voters, found.items) == (6000, tuple(ITEMS))
     shown = CliRunner().invoke(cli, ["aggregate", str(target)])
     assert shown.exit_code == 0, shown.output
+    assert "Among the first 3" in shown.output
+    assert f"{found.in_top(3).values[found.items.index('film 4')]:.1%}" in shown.output
+    assert "share the average of the places that are left, 8." in shown.output
 
 
 def test_a_list_of_items_must_not_come_from_the_secret_lists(tmp_path):

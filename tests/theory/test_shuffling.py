@@ -99,8 +99,10 @@ def test_one_answer_keeps_its_own_epsilon_and_many_hide_it():
     found = [epsilon_outside(ball, answers) for answers in (100, 1000, 10_000, 100_000)]
     assert found == sorted(found, reverse=True)
     assert found[-1] < 0.3
-    assert outside_sentence(ball, 1000).startswith("With 1,000 answers protected as a whole at epsilon 4, epsilon is ")
-    assert outside_sentence(ball, 1000).endswith("time are deleted and results are published once.")
+    assert outside_sentence(ball, 1000) == (
+        f"For everyone who does not receive single answers: epsilon {found[1]:g} at delta 1e-6 with 1,000 whole "
+        "answers at epsilon 4, if names, order and time are deleted and results are published once."
+    )
 
 
 def test_what_variation_ratio_reduction_says_for_a_known_total_variation_is_not_enough():

@@ -75,9 +75,9 @@ def aggregate_report(
         },
         headline=headline,
         results=results,
-        tables=[_naive(board)],
+        tables=[*_listed(result, board, level), _naive(board)],
         warnings=warnings,
-        sure=[_MEANING.get(name, _RANGES).format(level=level), how(board.estimate)],
+        sure=[_MEANING.get(name, _RANGES).format(level=level), *_unlisted(result), how(board.estimate)],
         computed=[_origin(result, method)],
         figure=lambda: intervals_figure([(title, results)]),
         release=result.release,
@@ -153,6 +153,33 @@ def _win_rates(result: Aggregate) -> dict[str, Any] | None:
         return None
     known = {name: getattr(rates, name) for name in ("values", "standard_errors", "bias", "naive")}
     return {"items": result.items, "unbiased": rates.unbiased, **known}
+
+
+def _list_length(result: Aggregate) -> int | None:
+    """The length of the lists that all voters released, None for rankings."""
+    (kind, *others) = {(made_by.items, made_by.lists) for made_by in result.mechanisms}
+    return None if others else kind[1]
+
+
+def _unlisted(result: Aggregate) -> list[str]:
+    if (length := _list_length(result)) is None:
+        return []
+    rank = (length + 1 + len(result.items)) / 2
+    return [f"Items that a list leaves out share the average of the places that are left, {rank:g}."]
+
+
+def _listed(result: Aggregate, board: Board, level: float) -> list[Table]:
+    """Of lists of the first items: how many voters list each item."""
+    if (length := _list_length(result)) is None:
+        return []
+    share = result.in_top(length)
+    low, high = share.interval(level)
+    cells = []
+    for name in board.leaderboard.items:
+        item = result.items.index(name)
+        cells.append([name, f"{share.values[item]:.1%}", f"{low[item]:.1%} to {high[item]:.1%}"])
+    heads = ["item", "share of voters", f"{level:.0%} interval"]
+    return [Table(heads, cells, title=f"Among the first {length}")]
 
 
 def _naive(board: Board) -> Table:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from rankdp.mechanisms.rankings.contract import RankingMechanism
-from rankdp.privacy.exact import upwards
+from rankdp.privacy.exact import shown, upwards
 from rankdp.theory.shuffling import shuffled_epsilon
 
 
@@ -24,9 +26,9 @@ def epsilon_outside(made: RankingMechanism, answers: int, delta: float = 1e-6) -
 
 def outside_sentence(made: RankingMechanism, answers: int, delta: float = 1e-6) -> str:
     """One sentence for plans and survey pages, with its assumptions. Parameters as in ``epsilon_outside``."""
-    found = epsilon_outside(made, answers, delta)
+    found, failing = epsilon_outside(made, answers, delta), f"{delta:g}".replace("e-0", "e-")
     return (
-        f"With {answers:,} answers protected as a whole at epsilon {float(made.local_epsilon()):.3g}, epsilon is "
-        f"{found:g} (delta {delta:g}) against everyone who does not receive single answers, if their names, order and "
-        "time are deleted and results are published once."
+        f"For everyone who does not receive single answers: epsilon {found:g} at delta {failing} with {answers:,} "
+        f"whole answers at epsilon {shown(Fraction(made.local_epsilon()))}, if names, order and time are deleted and "
+        "results are published once."
     )

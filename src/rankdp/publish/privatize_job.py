@@ -152,6 +152,10 @@ class PrivatizeJob:
                         "some rankings list only some of the items: their order can be protected, but which items they "
                         "list cannot; state that this is public with ",
                         Setting("listed_items_public", True),
+                        ", or release lists whose items are protected too with ",
+                        Setting("protect", "ranking"),
+                        " and ",
+                        Setting("top"),
                     )
                 self._partial = True
             self._items = items
