@@ -183,6 +183,19 @@ def test_an_item_that_may_never_have_been_compared_keeps_the_prior():
     assert (doubtful[1] - doubtful[0])[0] == pytest.approx((sure[1] - sure[0])[0], rel=0.25)
 
 
+def test_a_table_doubts_an_item_whose_cells_may_be_noise(request, monkeypatch):
+    """Beside a table whose degrees are taken for certain: nearer to the prior; the items that met are as they were."""
+    random = generator(request)
+    table = np.pad(votes(random, np.array([0.8, 0.2, -0.3, -0.7]), 400), (0, 1))
+    table[4, :4] += 3.0  # noise
+    doubtful = by_table(table, 8.0)
+    monkeypatch.setattr("rankdp.inference.boards.Design", lambda met, degrees=None: Design(met))
+    sure = by_table(table, 8.0)
+    assert 0 < doubtful.estimate[4] < 0.95 * sure.estimate[4]
+    assert doubtful.values.std(axis=0)[4] > 1.02 * sure.values.std(axis=0)[4]
+    assert doubtful.values.std(axis=0)[:4] == pytest.approx(sure.values.std(axis=0)[:4], rel=0.05)
+
+
 # -- the spread --------------------------------------------------------------------------------------------------
 
 

@@ -30,11 +30,11 @@ def test_statements_do_not_contradict_each_other(draws):
             assert draws.beats(i, j) >= draws.best[i] - 1e-12 or i == j
 
 
-def test_the_best_is_a_contender(draws):
+def test_contenders_are_the_items_whose_ranks_begin_at_one(draws):
     for level in (0.5, 0.9, 0.99):
-        found = draws.contenders(level)
-        assert draws.best[found].sum() >= level - 1e-9
-        assert draws.best[found].sum() - draws.best[found].min() < level
+        found, first = draws.contenders(level), draws.rank_range(level)[0]
+        assert found[0] == np.argmin(draws.places)
+        assert set(found) == set(np.flatnonzero(first == 1)) >= set(np.flatnonzero(draws.best > (1 - level) / 2))
         assert (np.diff(draws.places[found]) > 0).all()
     assert Draws(np.tile([0.0, 3.0, 1.0], (100, 1))).contenders(0.95).tolist() == [1]
 

@@ -6,7 +6,8 @@ and public weights u, a *look* at the votes is
     y_i = sum_j (W_ij u_ij - W_ji u_ji) + noise,    E y_i = sum_j N_ij m_ij,    m_ij = p_ij u_ij - p_ji u_ji.
 
 - *Wins*, where the design is public: u_ij = 1/2, N is public, noise is on each y.
-- The *table* of ordered pairs: u_ij = p_ji at the strengths of the fit, N is released with noise, noise is on each W.
+- The *table* of ordered pairs: u_ij = p_ji at the strengths of the fit, where m = 0; N is released with noise, noise is
+  on each W.
 - *Residuals* at public strengths t0: u_ij = min(1, exp(t0_j - t0_i))/2, N is expected from degrees, noise is on each y.
 
 With q_ij = p_ij p_ji the slope of E y by t is the Laplacian of N_ij q_ij (u_ij + u_ji). Two looks y, y' at the same
@@ -172,8 +173,9 @@ def by_table(table: Floats, noise: float, prior: float | None = PRIOR) -> Draws:
     """
     off = 1 - np.eye(len(table))
     both, doubled = (table + table.T) * off, 2 * noise
-    degrees = likely_degrees(both.sum(axis=1), doubled * (len(table) - 1), gaussian=True)
-    expected = expected_design(degrees.mean(axis=1))
+    likely = likely_degrees(both.sum(axis=1), doubled * (len(table) - 1), gaussian=True)
+    degrees = likely.mean(axis=1)
+    expected = expected_design(degrees)
     trust = expected**2 / (expected**2 + doubled + 1e-12)  # of a cell, beside what its row and column let expect
     met = np.maximum(expected + trust * (both - expected), 0) * off  # for slopes and luck only
 
@@ -182,4 +184,4 @@ def by_table(table: Floats, noise: float, prior: float | None = PRIOR) -> Draws:
         values = (table * losing * off - (table * losing * off).T).sum(axis=1)
         return [Look(values, losing, laplacian(noise * (losing**2 + losing.T**2) * off))]
 
-    return strengths(looks, Design(met), prior)
+    return strengths(looks, Design(met, likely / degrees[:, None]), prior)

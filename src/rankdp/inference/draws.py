@@ -109,18 +109,14 @@ class Draws:
         return float((self.ranks[:, first] < self.ranks[:, second]).mean())
 
     def contenders(self, level: float) -> Longs:
-        """The items of which one is the best with the probability ``level``, in the order of their estimates.
-
-        These are the items at the top that cannot be told apart.
+        """The items at the top that cannot be told apart, best first: their ranges of ranks begin at 1.
 
         Parameters
         ----------
         level
-            The probability that the best item is one of them.
+            As in ``rank_range``.
         """
-        likely = np.argsort(-self.best, kind="stable")
-        count = int(np.searchsorted(np.cumsum(self.best[likely]), level - 1e-12)) + 1
-        found = likely[:count]
+        found = np.flatnonzero(self.rank_range(level)[0] == 1)
         return np.asarray(found[np.argsort(self.places[found])])
 
 
