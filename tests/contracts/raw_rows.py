@@ -63,11 +63,11 @@ def _json_cell(cell: str) -> str:
 
 
 def _objects(header: Row, rows: Sequence[Row]) -> list[str]:
-    """Objects; a blank cell is left out, but not in the first object, whose keys are the columns."""
+    """Objects; a blank cell is null."""
     said = []
-    for number, row in enumerate(rows):
-        cells = [(key, cell) for key, cell in zip(header, row, strict=True) if cell or not number]
-        said.append("{" + ", ".join(f"{json.dumps(key)}: {_json_cell(cell)}" for key, cell in cells) + "}")
+    for row in rows:
+        cells = zip(header, (_json_cell(cell) if cell else "null" for cell in row), strict=True)
+        said.append("{" + ", ".join(f"{json.dumps(key)}: {cell}" for key, cell in cells) + "}")
     return said
 
 

@@ -195,7 +195,7 @@ def test_the_first_object_has_the_columns(tmp_path):
     text = "".join(json.dumps(row) + "\n" for row in (vote, vote | {"weight": 3}))
     assert Comparisons.read(write(tmp_path, "votes.jsonl", text), items=["a", "b"]).count().half_wins.sum() == 10
     missing = text + json.dumps({"left": "a", "right": "b", "winner": "left"})
-    with pytest.raises(InputError, match=r"line 3: 'weight' must be a whole number .* got None"):
+    with pytest.raises(InputError, match="line 3: the key 'weight' is missing; write null for a blank"):
         Comparisons.read(write(tmp_path, "missing.jsonl", missing), items=["a", "b"]).count()
     unknown = text + json.dumps(vote | {"voter": "ann"})
     with pytest.raises(
@@ -207,6 +207,21 @@ def test_the_first_object_has_the_columns(tmp_path):
             write(tmp_path, "half.jsonl", text.replace('"b"', '"\\ud800"').replace("ud800", "u0062", 1)),
             items=["a", "b"],
         ).count()
+
+
+@pytest.mark.parametrize("more", [{"rank_1": "b", "rank_2": "a"}, {"voter": "ann"}, {"weight": 1}])
+def test_the_keys_of_the_first_object_do_not_change_how_others_are_read(tmp_path, more):
+    """One ballot with more keys than the others, which come before theirs: 99 others would be blank."""
+    rows = [{"choice_1": "a", "choice_2": "b"}] * 100
+    text = "\n".join(map(json.dumps, [rows[0] | more, *rows[1:]]))
+    assert Ballots.read(write(tmp_path, "ballots.jsonl", "\n".join(map(json.dumps, rows)))).first_preferences()[0]
+    with pytest.raises(InputError, match=r"line 2: the key '\w+' is missing; write null for a blank"):
+        Ballots.read(write(tmp_path, "more.jsonl", text), items=["a", "b"])
+
+
+def test_the_order_of_items_is_not_that_of_the_first_object(tmp_path):
+    text = "\n".join(map(json.dumps, [{"tea": 1, "coffee": 2}, {"coffee": 1, "tea": 2}]))
+    assert Rankings.read(write(tmp_path, "ranks.jsonl", text), layout="ranks").items == ("coffee", "tea")
 
 
 def test_numbers_in_json_are_the_text_that_is_written(tmp_path):
@@ -235,7 +250,8 @@ def test_a_json_array_is_read_as_json_lines_are(tmp_path, monkeypatch, indent, e
         assert votes[0].items == votes[1].items == ("b", "ü", "茶")
         counts += [one.count().half_wins.tolist() for one in votes]
     assert counts == [[50, 50, 200]] * 4
-    ranked = write(tmp_path, "ballots.json", json.dumps([{"rank_1": "a", "rank_2": "b"}, {"rank_1": "b"}]))
+    ballots = [{"rank_1": "a", "rank_2": "b"}, {"rank_1": "b", "rank_2": None}]
+    ranked = write(tmp_path, "ballots.json", json.dumps(ballots))
     assert Ballots.read(ranked).first_preferences().tolist() == [720720, 720720]
     assert Rankings.read(ranked).orders.tolist() == [[0, 1], [1, -1]]
     bad = write(tmp_path, "bad.json", json.dumps([*rows, {"model_a": "x", "model_b": "b", "winner": "tie"}]))

@@ -1,9 +1,9 @@
 """JSON Lines, an object per line, and JSON arrays of objects, as dumps of arenas and logs have them.
 
-A file whose first character is [ is an array. How a file is read depends on the keys of its first object alone, as a
-CSV file's on its first line: they are the columns, and every cell is text, a number as it is written (so that 2^60 + 1
-and 1e3 stay what they are). A later object without one of the keys has an empty cell there; one with another key is
-refused.
+A file whose first character is [ is an array. The columns are the keys of the first object, in natural order: the order
+in which it has them could be somebody's ranking. Every cell is text, a number as it is written (so that 2^60 + 1 and
+1e3 stay what they are). An object with another key is refused, and so is one without a key that is used: the first
+object is somebody's row too, and its keys must not change how the others are read.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Generator, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
+from rankdp.data.cells import natural
 from rankdp.data.formats.texts import LONGEST_LINE, TextFile, broken, not_utf8, opened
 from rankdp.errors import InputError
 from rankdp.lazy import LazyModule
@@ -49,7 +50,7 @@ def read_keys(path: str, encoding: str | None = None) -> JsonFile:
         raise InputError(
             f"{path}: there is no object with a key; JSON Lines have an object on each line, arrays several"
         )
-    return JsonFile(path, list(value), heads=0, encoding=encoding)
+    return JsonFile(path, sorted(value, key=natural), heads=0, encoding=encoding)
 
 
 def _lines(path: str, encoding: str | None) -> Iterator[tuple[int, bytes]]:
@@ -164,7 +165,9 @@ class JsonFile(TextFile):
                 raise InputError(
                     f"{self.path}, {where}: the key {new!r} is not in the first object, whose keys are the columns"
                 )
-            yield [_cell(value.get(name), f"{self.path}, {where}", name) for name in wanted]
+            if (missing := next((name for name in wanted if name not in value), None)) is not None:
+                raise InputError(f"{self.path}, {where}: the key {missing!r} is missing; write null for a blank")
+            yield [_cell(value[name], f"{self.path}, {where}", name) for name in wanted]
 
     def _column(self, cells: Sequence[str | None], start: int) -> Any:
         """Cells as an Arrow array; half of a surrogate pair, which JSON can write, is no text."""
