@@ -59,6 +59,57 @@ def wide(rows, **options) -> Ballots:
     return Ballots.of(frame, **options)
 
 
+SPELLINGS = {
+    "skipped": "n/a, #N/A, n.a., Left Blank, (blank), not marked, Unused ranking, Did not rank, didn't vote, no answer, "
+    "No further choice, Not Selected, void, Spoiled ballot, invalid vote, rejected, missing, null vote, ballot exhausted",
+    "overvote": "over, over-ranked, Overvote: 2, Multiple marks, too many votes, double vote, Ann|Bob",
+    "write-in": "Scattering, Unadjudicated Write-In, rejected write-in, Blank write-in, write-in image, Write-in: Al",
+}
+
+
+@pytest.mark.parametrize("kind", SPELLINGS)
+def test_spellings(kind):
+    for word in SPELLINGS[kind].split(", "):
+        assert Cleaning().kind(word) == kind, word
+
+
+@pytest.mark.parametrize("name", ["Ann Over", "Noel Voter", "Una Markham", "Will Blank", "Nona Ranked", "Sam Void"])
+def test_names_of_people_are_no_words(name):
+    assert Cleaning().kind(name) is None
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        *("Choice_1,Choice_2", "1st Choice,2nd Choice", "Rank 1,Rank 2", "rank1,rank2", "First choice,Second choice"),
+        *("Choice 1 of 2,Choice 2 of 2", "Choice One,Choice Two", "Rank #1,Rank #2", "Vote 1,Vote 2"),
+        *("Mayor Rank1,Mayor Rank2", "Contest1_Rank1,Contest1_Rank2", "position_1,position_2", "1st Ranked,2nd Ranked"),
+    ],
+)
+@pytest.mark.parametrize("before", ["", "Ballot ID,", "RecordId,Precinct ID,", "Cast Vote Record,Precinct,"])
+def test_headers_of_cast_vote_records(header, before, tmp_path):
+    numbers = "1," * before.count(",")  # of ballots in a precinct or batch: no voters
+    rows = (f"{numbers}{row}\n" for row in ("Ann,Bob", "Ann,undervote", "overvote,Bob"))
+    (tmp_path / "cvr.csv").write_text(f"{before}{header}\n{''.join(rows)}")
+    ballots = Ballots.read(tmp_path / "cvr.csv")
+    assert said(ballots) == [(), ("Ann",), ("Ann", "Bob")]
+    assert any("not used: " in note for note in ballots.notes) == (before != "")
+
+
+def test_columns_of_the_listed_candidates_hold_their_ranks(tmp_path):
+    (tmp_path / "cvr.csv").write_text("Response ID,precinct_id,Ann,Bob,Write-In\nx,p1,2,1,\ny,p1,1,,2\n")
+    ballots = Ballots.read(tmp_path / "cvr.csv", items=["Ann", "Bob", "Write-In"])
+    assert said(ballots) == [("Ann", "Write-In"), ("Bob", "Ann")]
+    assert not any("looks like a word" in note for note in ballots.notes)
+    with pytest.raises(InputError, match="'precinct_id', of a column, is not one of the 3 items given"):
+        Ballots.read(tmp_path / "cvr.csv", items=["Ann", "Bobby", "Write-In"], layout="ranks")
+
+
+@pytest.mark.parametrize("name", ["count", "Freq", "frequency", "Number of ballots"])
+def test_how_many_ballots_a_row_stands_for(name):
+    assert Ballots.of(pd.DataFrame({name: [3, 2], "rank_1": ["Ann", "Bob"]})).count == 5
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("word", WORDS)
 @pytest.mark.parametrize("listed", [None, ["Ann", "Bob"]])

@@ -348,10 +348,10 @@ def test_blt(tmp_path):
         ("2", "the file ends where the number of seats"),
         ("2 1\n1 1 2", "the file ends where the 0 that ends a ballot"),
         ("2 1\n1 3 0\n0\n", "line 2: a candidate must be a number from 1 to 2, got '3'"),
-        ("2 1\n1 1 1 0\n0\n", "line 2: a candidate is listed twice"),
+        ('2 1\n1 1 1 0\n0\n"a" "b"\n', "line 2: a candidate is listed twice"),
         ('2 1\n1 1 0\n0\n"a"\n', "the file ends where the name of candidate 2"),
         ('2 1\n1 1 0\n0\n"a"\n" "\n', "line 5: the name of candidate 2 is blank"),
-        ("2 1\nx 1 0\n0\n", "line 2: a ballot must begin with how often it was cast, got 'x'"),
+        ("2 1\nx 1 0\n0\n", "line 2: a ballot must begin with how often it was cast, and 0 ends the ballots; got 'x'"),
         ("99999999999 1\n", "line 1: the number of candidates must be a whole number from 1 to 10,000"),
         ('2 1\n0\n"a" "b"\n', "no ballot ranks a candidate"),
         ("2 1\n1 1 0\n0\n1 2=1 0\na\nb\n", "line 4: there is a ballot after the 0 that ends the ballots"),
@@ -384,6 +384,16 @@ def test_blt_with_parties(tmp_path, written):
     ballots = Ballots.read(path)
     assert ballots.items == ("Ann O'Hara (Green Party)", "Bob LEE (Independent)")
     assert ballots.title == "Ward 5"
+
+
+def test_blt_in_another_encoding_and_with_a_candidate_ranked_again(tmp_path):
+    path = tmp_path / "ward.blt"
+    path.write_bytes('2 1\n3 1 1 2 0\n0\n"Renée"\n"Bob"\n"Ward"\n'.encode("cp1252"))
+    with pytest.raises(InputError, match="line 4: the text is not valid UTF-8; in Windows-1252 it would say"):
+        Ballots.read(path)
+    ballots = Ballots.read(path, encoding="windows-1252")
+    assert (ballots.items, ballots.orders.tolist()) == (("Renée", "Bob"), [[0, 1]])
+    assert any("3 ballots with a candidate ranked again" in note for note in ballots.notes)
 
 
 @pytest.mark.parametrize("names", ['"Ann" "Bob"\n"Ward 5"', '"Ann"\n"Bob"\n"Ward 5"', '"Ann" "Bob" "Ward 5"'])
@@ -421,7 +431,7 @@ def test_cast_vote_records(tmp_path):
         for order, many in zip(ballots.orders, ballots.weights, strict=True)
     }
     assert cast == {("Ann", "Bob"): 1, ("Cid",): 1, ("Ann",): 1, ("Bob", "Ann"): 1, (): 1}
-    assert "for your eyes only" in ballots.notes[0]
+    assert "for your eyes only" in ballots.notes[-1]
     text = "Precinct,1st Choice Mayor M,2nd Choice Mayor M,Count\nP1,Ann,Bob,3\nP2,Bob,undervote,2\n"
     assert Ballots.read(write(tmp_path, "minneapolis.csv", text)).count == 5
 

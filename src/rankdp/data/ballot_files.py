@@ -25,7 +25,7 @@ from rankdp.data.formats.hart import Hart, is_hart
 from rankdp.data.formats.marked_csv import MarkedCsv, is_marked_csv
 from rankdp.data.formats.preflib import counted_orders
 from rankdp.data.formats.scottish import counted_ward, is_scottish
-from rankdp.data.formats.texts import bare_suffix
+from rankdp.data.formats.texts import bare_suffix, known_encoding
 from rankdp.data.orders import CountedOrders
 from rankdp.data.tables import a_file
 from rankdp.errors import InputError, Setting
@@ -50,8 +50,12 @@ def ballot_format(path: str) -> BallotFormat | None:
     return "ward" if is_scottish(path) else None
 
 
-def counted_ballots(path: str, held: BallotFormat, contest: str | None) -> CountedOrders:
+def counted_ballots(path: str, held: BallotFormat, contest: str | None, encoding: str | None = None) -> CountedOrders:
     """The candidates of a contest, its distinct ballots with their counts, and what was done with them."""
+    if encoding is not None:
+        if held not in ("election", "ward"):
+            raise InputError(f"{path}: ", Setting("encoding"), " is for tables, BLT and PrefLib files")
+        encoding = known_encoding(encoding)
     if contest is not None and held in ("election", "ward"):
         raise only_records(path)
     if held == "common":
@@ -59,9 +63,9 @@ def counted_ballots(path: str, held: BallotFormat, contest: str | None) -> Count
     if held in _RECORDS:
         return counted_marks(_RECORDS[held](path), contest)
     if held == "ward":
-        return counted_ward(path)
+        return counted_ward(path, encoding)
     with a_file(path, "ballots"):
-        return counted_orders(path, bare_suffix(path).removeprefix("."), None, ballots=True)
+        return counted_orders(path, bare_suffix(path).removeprefix("."), None, ballots=True, encoding=encoding)
 
 
 def only_records(path: str) -> InputError:

@@ -18,12 +18,12 @@ import pyarrow as pa
 from rankdp.data.ballot_parts import Part, cleaned, orders_of_ranks, refuse_repeated, with_words
 from rankdp.data.cells import Coded, Known, Where, encode, in_a_sentence, understand
 from rankdp.data.cleaning import SKIPPED, Cleaner
-from rankdp.data.columns import Columns, check_names, first_known, refuse_nested
+from rankdp.data.columns import Columns, check_names, first_known, listed_names, refuse_nested
 from rankdp.data.frames import Reading, rank_table, ranks_of, said_ranks
 from rankdp.data.queries import ROW, Asked, asked, place
 from rankdp.data.rankings import Rankings
 from rankdp.data.tables import Table, check_rows
-from rankdp.data.vote_columns import MOST_WEIGHT, ROWS_NOT_PEOPLE, WEIGHT_NAMES, is_blank
+from rankdp.data.vote_columns import BALLOT_NAMES, MOST_WEIGHT, ROWS_NOT_PEOPLE, WEIGHT_NAMES, is_blank
 from rankdp.data.votes import amount_of
 from rankdp.errors import InputError, Setting, Unsupported
 from rankdp.types import Floats, Longs
@@ -40,6 +40,8 @@ def table_ballots(
     free = [name for name in names if name not in (asked.voter_column, *columns.values())]
     weight = weight_column or columns.pop("weight", None) or first_known(free, WEIGHT_NAMES)
     meant = replace(asked, columns=columns).recognise([name for name in names if name != weight], held.what)
+    if meant.layout != "long" and meant.voter != asked.voter_column and first_known([meant.voter or ""], BALLOT_NAMES):
+        meant = replace(meant, voter=None)
     refuse_nested(held.what, held.kinds, meant.used, "other")
     if meant.layout == "long" and weight is not None:
         raise Unsupported(
@@ -56,7 +58,9 @@ def table_ballots(
             part, known = _voters_alike(held, meant, known, cleaner)
         else:
             part = _rows_alike(held, meant, weight, most, known, cleaner)
-    return part, known, meant.notes(held.what)
+    unused = [name for name in names if name.strip() and name not in (*meant.used, weight)]
+    notes = [f"{held.what}: columns that are not used: {listed_names(unused)}"] if unused else []
+    return part, known, (*meant.notes(held.what), *notes)
 
 
 def _wide_part(batch: Any, columns: Columns, cast: Longs, known: Known, where: Where, cleaner: Cleaner) -> Part:

@@ -209,11 +209,12 @@ class Ballots:
             part, known, notes = table_ballots(table, asked, weight_column, cleaner)
             ballots = cls._counted(part, cleaner, table.what, sort_items=not known.declared)
             return replace(ballots, items_from_data=known.from_data, notes=(*notes, *ballots.notes))
+        encoding = opening.pop("encoding", None)
         tabular = {**opening, "voter_column": voter_column, "weight_column": weight_column, "columns": columns}
         for option, value in {**tabular, "layout": None if layout == "auto" else layout}.items():
             if value is not None:
                 raise InputError(f"{name}: ", Setting(option), " is for tables, not for a file of this kind")
-        found = counted_ballots(name, held, contest)
+        found = counted_ballots(name, held, contest, encoding)
         known = found.known
         rankings = Rankings._of(found.orders, known.items, tied=found.tied, items_from_data=known.from_data)
         if listed is not None:

@@ -38,19 +38,27 @@ WRITE_INS = "Write-ins"
 """The candidate that all write-ins are counted for together."""
 
 _MARK = r"(?:votes?|ballots?|ranks?|rankings?|choices?|selections?|preferences?|marks?|candidates?)"
-_NOBODY = re.compile(
-    rf"(?:left|all|is)?(?:skip(?:ped)?|blanks?|empty|exhaust(?:ed)?|abstain(?:ed)?|abstentions?|inactive){_MARK}?|"
-    rf"no(?:valid|more)?{_MARK}|(?:not|un|non)(?:valid)?(?:voted|marked|ranked)|didnotvote|none|nobody|noone|.*undervot.*"
+_NOTHING = (
+    r"skip(?:ped)?|blanks?|empty|exhaust(?:ed)?|abstain(?:ed)?|abstentions?|inactive|missing|void(?:ed)?|invalid|"
+    r"spoil(?:ed|t)|rejected|residual|null|nil"
 )
-_OVERVOTE = re.compile(rf".*overvot.*|multiple(?:marks|votes|{_MARK})")
+_DONE = r"(?:voted?|mark(?:ed)?|rank(?:ed)?|used?|select(?:ed)?|answer(?:ed)?|counted|valid)"
+_NOBODY = re.compile(
+    rf"(?:left|all|is|{_MARK})?(?:{_NOTHING}){_MARK}?|no(?:valid|more|further)?(?:{_MARK}|answers?|responses?)|"
+    rf"(?:voter)?(?:did|was)?(?:not|nt|un|non)(?:valid)?{_DONE}{_MARK}?|none|nobody|noone|under|.*undervot.*"
+)
+_OVERVOTE = re.compile(rf".*overvot.*|over(?:ranked)?|(?:multiple|double|toomany|ambiguous){_MARK}")
 _WRITE_IN = re.compile(
-    r"uwis?|undeclared|(?:undeclared|uncertified|unqualified|unregistered|unresolved|unofficial|unassigned|invalid|"
-    r"qualified|certified|registered|declared|other|all|any|scattered|scattering)?writeins?(?:candidates?|names?|votes?)?[0-9]*"
+    r"uwis?|undeclared|scatter(?:ed|ing)|(?:undeclared|uncertified|unqualified|unregistered|unresolved|unadjudicated|"
+    r"unofficial|unassigned|unnamed|unlisted|uncounted|invalid|rejected|blank|qualified|certified|registered|declared|"
+    r"other|all|allother|any|misc|miscellaneous|total|scattered|scattering)?"
+    r"writeins?(?:candidates?|names?|votes?|images?|others?|notlisted|invalid|rejected|unresolved)?[0-9]*"
 )
 _NAMED_WRITE_IN = re.compile(r"write[\s_-]*in\s*[-:(].*", re.IGNORECASE)
 _SUSPECT = re.compile(
-    r"skip|blank|exhaust|write.?in|no.?vote|spoil|invalid|void\b|none of|residual|"
-    r"^(?:0|#?n/?a|nota|nil|nul|ov|uv|ow|wi|w[/-]i|over|under|others?|unclear|illegible)$",
+    r"skip|blank|exhaust|write.?in|no.?vote|spoil|invalid|void\b|none of|residual|did not|over.?/|"
+    r"^(?:-?[0.]+|-[0-9]+|n\.?a\.?|nota|nul|ov|uv|ow|s?wi|w[/-]i|others?|multiple|ambiguous|duplicate|pass|nothing|"
+    r"unclear|illegible|unassigned)$",
     re.IGNORECASE,
 )
 
@@ -99,8 +107,10 @@ class Cleaning:
     def kind(self, name: str) -> Literal["skipped", "overvote", "write-in"] | None:
         """What a name in a cell, a header or a list stands for, if it is no candidate's."""
         word = _plain(name)
-        if (not word and not name.strip(" -_.–—?*")) or name.strip().casefold() == "n/a":
+        if (not word and not name.strip(" -_.–—?*")) or name.strip(" #.").casefold() in ("n/a", "n.a"):
             return "skipped"
+        if "|" in name:
+            return "overvote"  # several names in a cell, as tabulators write them
         for kind, usual, more in (
             ("overvote", _OVERVOTE.fullmatch(word), self.overvote_words),
             ("skipped", _NOBODY.fullmatch(word), self.skipped_words),
@@ -184,6 +194,12 @@ class Cleaner:
         found = [name for name in self.listed if self.rule.kind(name) == "write-in"]
         return found[0] if len(found) == 1 else WRITE_INS
 
+    def _asked_for(self, name: str) -> bool:
+        """Whether the rule says that this write-in is a candidate."""
+        if self.rule.write_ins == "together":
+            return name == self.pile
+        return self.rule.write_ins == "keep" and self.rule.kind(name) == "write-in"
+
     def clean(self, codes: Ints, tied: Flags | None, weights: Longs) -> tuple[Ints, Flags | None]:
         """Ballots by the rule, candidates moved up to the first places; ``weights`` say how often each was cast.
 
@@ -245,7 +261,7 @@ class Cleaner:
             f"{what}: {name!r} is counted as a candidate, though it looks like a word for a blank or a write-in; if it "
             "is one, say so by --skipped-word, --overvote-word, --write-in-word or --exclude"
             for name in items
-            if name != WRITE_INS and (_SUSPECT.search(name) or self.rule.kind(name))
+            if (_SUSPECT.search(name) or self.rule.kind(name)) and not self._asked_for(name)
         ]
 
 

@@ -8,7 +8,8 @@ This module lists all patterns as data. A table of rankings is
   ratings of one voter being ties.
 
 ``layout="ranks"`` says that a table has one column of ranks per item, where the column names do not show it: all
-columns except voter, epsilon and offset are items then.
+columns except voter, epsilon and offset are items then. Where a public list of items is given and each has a column,
+these are the items' columns.
 
 ``VOTES`` are the columns of a comparison; `rankdp.data.vote_columns` says what their cells mean. Everything else is
 ignored, and listed as ignored, so that a caller can say so. ``columns={"rank_1": "Q7"}`` gives a column of the table
@@ -45,19 +46,20 @@ SCORED_NAMES = ("item", "name", "id", "item_name", "item_id", "candidate", "mode
 SCORE_NAMES = ("score", "value", "rating", "points")
 
 _WORDS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
-_PLACE = rf"(?:(?P<rank>[0-9]{{1,9}})(?:st|nd|rd|th)?|(?P<word>{'|'.join(_WORDS)}))"
-_CHOICE = r"(?:choice|preference|pref|rank|ranking|place)"
+_NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_PLACE = rf"(?:#?(?P<rank>[0-9]{{1,9}})(?:st|nd|rd|th)?|(?P<word>{'|'.join((*_WORDS, *_NUMBERS))}))"
+_CHOICE = r"(?:choice|preference|pref|ranking|ranked|rank|place|position|selection|vote)"
 
 WIDE = {
     "rank_1, rank_2, …": rf"rank[ _.-]?{_PLACE}",
-    "Choice 1, Choice 2, …": rf"{_CHOICE}[ _.-]?{_PLACE}",
+    "Choice 1, Choice 2, …": rf"{_CHOICE}[ _.-]?{_PLACE}(?: of [0-9]+)?",
     "1st, 2nd, … or First choice, …": rf"{_PLACE}[ _.-]{_CHOICE}|[0-9]+(?:st|nd|rd|th)|{'|'.join(_WORDS)}",
     "1, 2, 3, …": r"[0-9]{1,9}",
     "Question [1], Question [Rank 2], … (LimeSurvey), Question [1st choice], … (Google Forms)": (
         rf"(?P<before>.*)\[(?:{_CHOICE}[ _.-]?)?{_PLACE}(?:[ _.-]{_CHOICE})?\]"
     ),
     "Mayor Choice 1 of 5 Citywide, … (cast vote records)": (
-        rf"(?P<before>.+?)[ _]{_CHOICE}[ _]{_PLACE}(?: of [0-9]+)?(?P<after>\b.*)"
+        rf"(?P<before>.+?)[ _]{_CHOICE}[ _]?{_PLACE}(?: of [0-9]+)?(?P<after>\b.*)"
     ),
     "1st Choice Mayor, … (cast vote records)": rf"(?P<before>.*?){_PLACE}[ _]{_CHOICE}\b(?P<after>.*)",
 }
@@ -132,18 +134,27 @@ def recognise(
     offset_column: str | None = None,
     columns: Mapping[str, str] | None = None,
     layout: str = "auto",
+    items: Sequence[str] = (),
 ) -> Columns:
-    """Find the voter, rank, item, epsilon and offset columns of a table, or say in one sentence what is missing."""
+    """Find the voter, rank, item, epsilon and offset columns of a table, or say in one sentence what is missing.
+
+    Columns that are called as the public list of ``items`` hold their ranks.
+    """
     one_of("layout", layout, LAYOUTS)
     check_names(names, what, voter_column=voter_column, epsilon_column=epsilon_column, offset_column=offset_column)
     real = renamed(names, what, columns)
     shown = {column: name for name, column in real.items()}
     taken = {shown.get(column or "") for column in (voter_column, epsilon_column, offset_column)}
     free = [name for name in real if name not in taken]
-    voter = voter_column if voter_column is not None else real.get(first_known(free, VOTER_NAMES) or "")
+    voter = voter_column
+    if voter is None and (known := first_known(free, VOTER_NAMES)) is not None:
+        voter = real[known]
     free = [name for name in free if real[name] != voter]
-    found = _all_items(free, what) if layout == "ranks" else None
-    found = found or _wide_columns(free, what) or _ranked_columns(free) or _long_columns(free, what, voter, names)
+    found = _all_items(free, what, items) if layout == "ranks" else None
+    found = found or _wide_columns(free, what) or _ranked_columns(free)
+    if found is None and items and set(items) <= {name.strip() for name in free}:
+        found = _all_items(free, what, items)
+    found = found or _long_columns(free, what, voter, names)
     ranks = tuple(real[name] for name in found.ranks)
     used = {voter, epsilon_column, offset_column, *ranks}
     ignored = tuple(name for name in names if name not in used)
@@ -207,7 +218,7 @@ def rank_of(text: str) -> int | None:
 def _rank(match: re.Match[str]) -> int:
     groups = match.groupdict()
     if word := groups.get("word"):
-        return _WORDS.index(word.lower()) + 1
+        return next(words.index(word.lower()) for words in (_WORDS, _NUMBERS) if word.lower() in words) + 1
     return int(groups.get("rank") or re.sub(r"[^0-9]", "", match[0]) or _WORDS.index(match[0].lower()) + 1)
 
 
@@ -266,8 +277,10 @@ def _ranked_columns(names: Sequence[str]) -> Columns | None:
     return None
 
 
-def _all_items(names: Sequence[str], what: str) -> Columns:
-    """Every column as an item, whose rank it holds."""
+def _all_items(names: Sequence[str], what: str, listed: Sequence[str]) -> Columns:
+    """Every column as an item, whose rank it holds; with a list of items only theirs, if all have one."""
+    if listed and set(listed) <= {name.strip() for name in names}:
+        names = [name for name in names if name.strip() in listed]
     items = [name.strip() for name in names]
     if len(items) < 2 or not all(items):
         raise InputError(

@@ -69,7 +69,8 @@ class Reading:
     def recognise(self, names: Sequence[str], what: str) -> Columns:
         """What the columns of a table mean."""
         asked = self.voter_column, self.epsilon_column, self.offset_column
-        return recognise(names, what, *asked, self.columns, self.layout)
+        listed = [str(item).strip() for item in self.items] if isinstance(self.items, (list, tuple)) else []
+        return recognise(names, what, *asked, self.columns, self.layout, listed)
 
 
 @dataclass(slots=True, eq=False, repr=False)

@@ -58,7 +58,12 @@ MOST_WEIGHT = 10**9
 """The largest weight of one row."""
 
 WHOLE = r"^[0-9]{1,12}(\.0*)?$"
-WEIGHT_NAMES = ("weight", "weights", "count", "multiplicity")
+WEIGHT_NAMES = (
+    *("weight", "weights", "count", "counts", "multiplicity", "freq", "frequency"),
+    *("ballots", "number_of_ballots"),
+)
+BALLOT_NAMES = ("ballot", "ballot_id", "cast_vote_record", "recordid", "cvr_number")
+"""Columns that number ballots, perhaps anew in each precinct or batch."""
 ROWS_NOT_PEOPLE = ("id", "race", "race_id", "ballot", "ballot_id", "session", "session_id")
 _PEOPLE = tuple(name for name in VOTER_NAMES if name not in ROWS_NOT_PEOPLE)
 

@@ -73,6 +73,13 @@ class BltFile:
         """A refusal that names the line."""
         return InputError(f"{self.path}, line {line}: {sentence}")
 
+    def refuse_repeated(self) -> None:
+        """Refuse a ballot that lists a candidate twice."""
+        for line, _, groups in self.orders:
+            listed = [one for group in groups for one in group if one >= 0]
+            if len(set(listed)) < len(listed):
+                raise self.problem(line, "a candidate is listed twice; a ranking lists each item once")
+
     def _next(self, what: str) -> tuple[int, str]:
         token = next(self._tokens, None)
         if token is None:
@@ -94,15 +101,13 @@ class BltFile:
         if token.startswith("("):
             raise self.problem(line, "ballots that begin with a name in brackets are not read")
         if not re.fullmatch(r"[0-9]{1,18}", token):
-            raise self.problem(line, f"a ballot must begin with how often it was cast, got {token[:60]!r}")
+            rule = "a ballot must begin with how often it was cast, and 0 ends the ballots"
+            raise self.problem(line, f"{rule}; got {token[:60]!r}")
         groups: Groups = []
         while (preference := self._next("the 0 that ends a ballot"))[1] != "0":
             left_out = preference[1] == "-"
             ones = [] if left_out else preference[1].split("=")
             groups.append([-1] if left_out else [self._candidate(preference[0], one, count) for one in ones])
-        listed = [one for group in groups for one in group if one > 0]
-        if len(set(listed)) < len(listed):
-            raise self.problem(line, "a candidate is listed twice; a ballot lists each one once")
         return line, int(token), groups
 
     def _numbers(self) -> Iterator[tuple[int, str]]:

@@ -154,14 +154,21 @@ class _File:
 
 
 def counted_orders(
-    path: str, kind: str, items: Iterable[Any] | None, *, refuse_ties: bool = False, ballots: bool = False
+    path: str,
+    kind: str,
+    items: Iterable[Any] | None,
+    *,
+    refuse_ties: bool = False,
+    ballots: bool = False,
+    encoding: str | None = None,
 ) -> CountedOrders:
-    """Read a PrefLib or BLT file; as ``ballots`` with ballots that rank nobody and places that were left out."""
-    content = whole(path)
+    """Read a PrefLib or BLT file; as ``ballots`` of BLT also places left out, and candidates ranked again or nobody."""
+    content = whole(path, encoding)
     if not content:
         raise InputError(f"{path}: the file is empty")
     file = (BltFile if kind == "blt" else _File)(path, content)
     if not ballots and isinstance(file, BltFile):
+        file.refuse_repeated()
         listed = [(line, count, [group for group in groups if group != [-1]]) for line, count, groups in file.orders]
         file.orders = [order for order in listed if order[2]]
     counted = [(count, groups) for _, count, groups in file.orders]

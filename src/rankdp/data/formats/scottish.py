@@ -36,10 +36,10 @@ def is_scottish(path: str) -> bool:
         return _HEAD.fullmatch(file.readline(100)) is not None and b"andidate 1" in file.read(1 << 24)
 
 
-def counted_ward(path: str) -> CountedOrders:
+def counted_ward(path: str, encoding: str | None = None) -> CountedOrders:
     """The candidates of a ward and its distinct ballots with their counts."""
     rows: list[tuple[int, list[str]]] = []
-    for line, text in lines_of(path, whole(path)):
+    for line, text in lines_of(path, whole(path, encoding)):
         cells = [cell.strip() for cell in next(csv.reader(io.StringIO(text)), []) if cell.strip()]
         if cells:
             rows.append((line, cells))

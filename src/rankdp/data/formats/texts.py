@@ -133,9 +133,9 @@ class _Recoded(io.RawIOBase):
         super().close()
 
 
-def whole(path: str) -> bytes:
-    """All bytes of a file that is loaded at once, decompressed; what Arrow cannot decompress is refused."""
-    with opened(path) as file:
+def whole(path: str, encoding: str | None = None) -> bytes:
+    """All bytes of a file that is loaded at once, as from `opened`; what Arrow cannot decompress is refused."""
+    with opened(path, encoding=encoding) as file:
         try:
             return file.read()
         except OSError as error:
