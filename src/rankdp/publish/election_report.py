@@ -184,13 +184,13 @@ def _details(result: Election) -> list[Table]:
 
 def _transcript(result: Election) -> list[Table]:
     """A column for each round; a candidate's last tally says what became of it. Many rounds fill several tables."""
-    rows = []
+    rows, exact = [], result.low == result.high
     for name in result.items:
         cells = []
         for one in result.rounds:
-            cell = _count(one.tallies[name]) if name in one.tallies else ""
+            cell = _count(one.tallies[name], exact=exact) if name in one.tallies else ""
             if cell and name in one.gains:
-                cell += f" ({_count(one.gains[name], '+')})"
+                cell += f" ({_count(one.gains[name], '+', exact)})"
             if name in one.elected:
                 cell += " elected"
             elif name == one.eliminated:
@@ -199,7 +199,7 @@ def _transcript(result: Election) -> list[Table]:
         if name in result.winners and not any(name in one.elected for one in result.rounds):
             cells[-1] += " elected"
         rows.append([name, *cells])
-    rows.append(["exhausted", *(_count(one.exhausted) for one in result.rounds)])
+    rows.append(["exhausted", *(_count(one.exhausted, exact=exact) for one in result.rounds)])
     heads = ["candidate", *(str(number) for number in range(1, len(result.rounds) + 1))]
     title = "Round by round, in votes"
     if any(one.half_width for one in result.rounds):
@@ -220,6 +220,9 @@ def _span(widths: list[float]) -> str:
     return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
 
 
-def _count(value: float, sign: str = "") -> str:
+def _count(value: float, sign: str = "", exact: bool = False) -> str:
+    """A number of votes: exact ones to five decimals, as Scottish councils count them."""
+    if exact:
+        return f"{value:{sign},.5f}".rstrip("0").rstrip(".")
     text = f"{value:{sign},.0f}" if abs(value) >= 10 else f"{value + 0.0:{sign},.1f}"
     return text.replace("-0.0", "0.0") if text == "-0.0" else text
