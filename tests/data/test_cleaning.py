@@ -60,8 +60,8 @@ def wide(rows, **options) -> Ballots:
 
 
 SPELLINGS = {
-    "skipped": "n/a, #N/A, n.a., Left Blank, (blank), not marked, Unused ranking, Did not rank, didn't vote, no answer, "
-    "No further choice, Not Selected, void, Spoiled ballot, invalid vote, rejected, missing, null vote, ballot exhausted",
+    "skipped": "n/a, #N/A, n.a., Left Blank, (blank), not marked, Unused ranking, didn't vote, no answer, "
+    "No further choice, Not Selected, void, Spoiled ballot, invalid vote, rejected, missing, ballot exhausted",
     "overvote": "over, over-ranked, Overvote: 2, Multiple marks, too many votes, double vote, Ann|Bob",
     "write-in": "Scattering, Unadjudicated Write-In, rejected write-in, Blank write-in, write-in image, Write-in: Al",
 }
