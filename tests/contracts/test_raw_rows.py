@@ -27,7 +27,7 @@ from rankdp.data.ballots import SHARES, Ballots
 from rankdp.data.cleaning import Cleaning
 from rankdp.data.comparisons import Comparisons
 from rankdp.data.counts import STEPS
-from rankdp.data.formats import guarded
+from rankdp.data.formats import csv as guarded
 from rankdp.data.rankings import Rankings
 from rankdp.data.score_files import read_scores, scores_of_frame
 from rankdp.errors import InputError

@@ -7,17 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankdp.data.formats import guarded
-from rankdp.data.formats.csv import read_header
+from rankdp.data.formats import csv as guarded
 from rankdp.errors import InputError
 
 CELLS = st.text(st.sampled_from("a\",'\n #\t;é"), max_size=4)
 RAW_LINES = st.text(st.sampled_from("ab\",' #;"), max_size=8)
 
 
-def rows_of(path, chunk=1 << 20):
-    file = read_header(str(path))
-    return [row for batch in file.batches(chunk, [], file.names) for row in batch.to_pylist()]
+def rows_of(path):
+    file = guarded.read_header(str(path))
+    return [row for batch in file.batches(file.names, plain=file.names) for row in batch.to_pylist()]
 
 
 @given(cells=st.lists(st.tuples(CELLS, CELLS), max_size=6), ends=st.sampled_from(["\n", "\r\n"]))

@@ -115,7 +115,7 @@ def test_a_large_table_is_written_in_large_row_groups(tmp_path):
 
 
 def test_blanks_may_come_in_any_row_group(tmp_path, monkeypatch):
-    monkeypatch.setattr(parquet, "_GROUP_ROWS", 150)
+    monkeypatch.setattr(parquet, "ROWS_AT_ONCE", 150)
     full, path = rankings(100, 5, 3, voters=range(100), epsilons=np.arange(1, 101) / 7), tmp_path / "v.parquet"
     short = rankings(100, 5, 2, voters=range(100), epsilons=np.arange(1, 101) / 7)
     for batches in ([full] * 5, [full, full, short, full, full], [short, full, full], [full] * 4 + [short]):

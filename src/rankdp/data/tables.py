@@ -18,28 +18,24 @@ import glob
 import os
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from rankdp.data.adapters import LIST_NAMES, wide_lists
 from rankdp.data.cells import FOUND_KEY, Batch, Kind, arrow_table, declared_items, in_a_sentence, row_number, text_of
 from rankdp.data.columns import ITEM_NAMES, check_names, first_known, listed_names
-from rankdp.data.formats.csv import open_text
+from rankdp.data.formats.csv import read_header
 from rankdp.data.formats.excel import open_sheet
-from rankdp.data.formats.parquet import open_checked, read_group, validate
-from rankdp.data.formats.texts import TextFile, bare_suffix, known_encoding, lines_of, whole
+from rankdp.data.formats.jsonlines import read_keys
+from rankdp.data.formats.parquet import ROWS_AT_ONCE, kind_of, open_parquet, validate
+from rankdp.data.formats.texts import TableFile, bare_suffix, broken, known_encoding, lines_of, opened, whole
 from rankdp.errors import InputError, Setting, system_problem
 from rankdp.lazy import LazyModule
-from rankdp.progress import tell
 
 nw: Any = LazyModule("narwhals")
 pa: Any = LazyModule("pyarrow")
 duckdb: Any = LazyModule("duckdb")
 
-ROWS_AT_ONCE = 1 << 19
-_ROW_BYTES = 64
 _TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".xlsx", ".parquet", ".pq")
 LIBRARIES = ("narwhals", "pyspark", "py4j", "polars", "grpc")
 """Whose exceptions about a table become a sentence."""
@@ -71,8 +67,8 @@ def open_table(
     if sheet is not None or encoding is not None:
         name = "encoding" if sheet is None else "sheet"
         raise InputError(Setting(name), f" is for files, got {sheet or encoding!r} for a table that is open already")
-    if isinstance(source, (_Files, Frame, EngineTable)) and table is None:
-        return source  # type: ignore[return-value]
+    if isinstance(source, (Files, Frame, EngineTable)) and table is None:
+        return source
     home = type(source).__module__.partition(".")[0]
     if home in ("duckdb", "_duckdb") and hasattr(source, "cursor"):
         return _duckdb_table(source, "DuckDB", table)
@@ -106,19 +102,6 @@ def check_rows(what: str, announced: int | None, rows: int) -> None:
         raise InputError(f"{what}: the table is damaged (it announces {announced:,} rows and delivers {rows:,})")
 
 
-def kind_of(kind: Any) -> Kind:
-    """What a column of an Arrow type holds."""
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    if pa.types.is_integer(kind):
-        return "whole"
-    if pa.types.is_floating(kind) or pa.types.is_decimal(kind) or pa.types.is_boolean(kind):
-        return "number"
-    if pa.types.is_nested(kind):
-        return "nested"
-    return "text" if kind in (pa.string(), pa.large_string(), pa.string_view(), pa.null()) else "other"
-
-
 # -- files -------------------------------------------------------------------------------------------------------
 
 
@@ -136,21 +119,34 @@ def find_files(*patterns: str, sheet: str | None = None, encoding: str | None = 
         raise InputError(f"{twice}: the file is given twice")
     encoding = None if encoding is None else known_encoding(encoding)
     try:
-        parquet = [path for path in paths if _is_parquet(path)]
-        if parquet and len(parquet) != len(paths):
-            raise InputError(f"{what}: some of the files are Parquet and some are not")
-        excel = {path for path in paths if Path(path).suffix.lower() == ".xlsx"}
-        for path in paths:
-            if sheet is not None and path not in excel:
-                raise InputError(f"{path}: ", Setting("sheet"), " is for Excel workbooks (.xlsx)")
-            if encoding and (parquet or path in excel):
-                raise InputError(f"{path}: ", Setting("encoding"), " is for text files")
-        if parquet:
-            return ParquetFiles(what, paths)
-        opened = [open_sheet(path, sheet) if path in excel else open_text(path, encoding) for path in paths]
-        return TextFiles(what, opened)
+        return Files(what, [_opened(path, sheet, encoding) for path in paths])
     except OSError as error:
         raise system_problem(str(error.filename or what), error, "read") from None
+
+
+def _opened(path: str, sheet: str | None, encoding: str | None) -> TableFile:
+    """A file, its columns looked at."""
+    excel, parquet = Path(path).suffix.lower() == ".xlsx", _is_parquet(path)
+    if sheet is not None and not excel:
+        raise InputError(f"{path}: ", Setting("sheet"), " is for Excel workbooks (.xlsx)")
+    if encoding and (parquet or excel):
+        raise InputError(f"{path}: ", Setting("encoding"), " is for text files")
+    if parquet or excel:
+        return open_parquet(path) if parquet else open_sheet(path, sheet)
+    try:
+        return (read_keys if _holds_json(path, encoding) else read_header)(path, encoding)
+    except OSError as error:
+        raise broken(path, error) from None
+
+
+def _holds_json(path: str, encoding: str | None) -> bool:
+    """Whether a file is JSON, by its ending or, where that does not say, by its first character."""
+    if bare_suffix(path) in (".csv", ".tsv", ".txt"):
+        return False
+    if bare_suffix(path) in (".jsonl", ".ndjson", ".json"):
+        return True
+    with opened(path, encoding=encoding) as file:
+        return file.read(64).lstrip()[:1] in (b"{", b"[")
 
 
 def listed_items(items: Iterable[Any] | str | os.PathLike[str]) -> Iterable[Any]:
@@ -191,87 +187,33 @@ def _is_parquet(path: str) -> bool:
         return Path(path).suffix.lower() in (".parquet", ".pq") or file.read(4) == b"PAR1"
 
 
-class _Files:
-    """Files with the same columns."""
+class Files:
+    """Files with the same columns, one after the other."""
 
-    rows: int | None = None
-    declared_items: list[str] | None = None
-    items_from_data = False
-    """Whether the list that the table carries was found in its rows."""
-
-    def __init__(self, what: str, paths: Sequence[str]) -> None:
-        self.what, self.paths = what, paths
-        self.kinds: dict[str, Kind] = {}
-
-    def _same_columns(self, path: str, kinds: dict[str, Kind]) -> None:
-        self.kinds = self.kinds or kinds
-        if kinds != self.kinds:
-            raise InputError(f"{path}: its columns differ from the columns of {self.paths[0]}")
-
-
-class ParquetFiles(_Files):
-    """Parquet files, one after the other."""
-
-    def __init__(self, what: str, paths: Sequence[str]) -> None:
-        super().__init__(what, paths)
-        self._groups: list[tuple[int, int, int]] = []
-        self.rows = 0
-        for number, path in enumerate(paths):
-            with open_checked(path) as file:
-                self._same_columns(path, {field.name: kind_of(field.type) for field in file.schema_arrow})
-                check_names(file.schema_arrow.names, path)
-                # the footer itself: the Arrow schema in it lacks the texts that were added at the end
-                self.declared_items = declared_items(file.metadata) if len(paths) == 1 else None
-                self.items_from_data = FOUND_KEY in (file.metadata.metadata or {})
-                start = 0
-                for group in range(file.num_row_groups):
-                    self._groups.append((number, group, start))
-                    start += file.metadata.row_group(group).num_rows
-                self.rows += start
-
-    def batches(
-        self, columns: Sequence[str], plain: Sequence[str] = (), batch_rows: int | None = None
-    ) -> Generator[Batch, None, None]:
-        """Row group by row group; columns of texts come as dictionaries, unless they are ``plain``."""
-        coded, done = [name for name in columns if self.kinds[name] == "text" and name not in plain], 0
-        for number, mine in groupby(self._groups, itemgetter(0)):
-            path = self.paths[number]
-            with open_checked(path, coded) as file:
-                for _, group, start in mine:
-                    for batch in read_group(path, file, group, columns, batch_rows or ROWS_AT_ONCE):
-                        yield number, start, batch
-                        start += batch.num_rows
-                        done += batch.num_rows
-                        tell("reading", done, self.rows)
-
-    def where(self, file: int, row: int) -> str:
-        """The file and the row."""
-        return f"{self.paths[file]}, {row_number(row)}"
-
-
-class TextFiles(_Files):
-    """CSV, JSON or Excel files; the cells of a CSV file come as dictionaries of texts, or as texts if ``plain``."""
-
-    def __init__(self, what: str, files: Sequence[TextFile]) -> None:
-        super().__init__(what, [file.path for file in files])
-        self._files = files
+    def __init__(self, what: str, files: Sequence[TableFile]) -> None:
+        self.what, self.paths, self._files = what, [file.path for file in files], files
+        self.kinds = files[0].kinds
         for file in files:
-            self._same_columns(file.path, dict.fromkeys(file.names, "text"))
-        check_names(files[0].names, files[0].path)
+            check_names(file.names, file.path)
+            if file.kinds != self.kinds:
+                raise InputError(f"{file.path}: its columns differ from the columns of {self.paths[0]}")
+        footers = [file.footer for file in files]
+        self.rows = None if None in footers else sum(footer.num_rows for footer in footers)
+        alone = footers[0] if len(files) == 1 else None
+        self.declared_items = None if alone is None else declared_items(alone)
+        self.items_from_data = alone is not None and FOUND_KEY in (alone.metadata or {})
+        """Whether the list that the table carries was found in its rows."""
 
     def batches(
         self, columns: Sequence[str], plain: Sequence[str] = (), batch_rows: int | None = None
     ) -> Generator[Batch, None, None]:
-        """File by file."""
-        coded = [name for name in columns if name not in plain]
-        least = 1 << 22 if batch_rows is None else max(1 << 20, batch_rows * _ROW_BYTES)
+        """File by file; cells of text come as dictionaries if the format can, or as texts if ``plain``."""
         for number, file in enumerate(self._files):
-            blocks = file.batches(max(least, file.size * 64), coded, plain)
-            yield from numbered(blocks, number, batch_rows)
+            yield from numbered(file.batches(columns, plain, batch_rows), number, batch_rows)
 
     def where(self, file: int, row: int) -> str:
         """The file and the line."""
-        return self._files[file].line(row)
+        return self._files[file].where(row)
 
 
 # -- frames and tables of engines --------------------------------------------------------------------------------
@@ -365,7 +307,6 @@ class EngineTable:
         self.kinds |= {name: "text" for name, kind in duck if kind in ("UUID", '"NULL"')}
 
 
-Files = ParquetFiles | TextFiles
 Held = Files | Frame
 """A table that this process reads, again and again, in batches in the order of its rows."""
 Table = Held | EngineTable

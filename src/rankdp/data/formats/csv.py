@@ -1,24 +1,30 @@
 """CSV, wide and long: read and written in columns, told about in lines.
 
 How a file is read depends on its first line alone: fields are separated by commas (or by tabs or semicolons, when the
-header has no comma), quotes are double quotes, every cell is text. Arrow reads the cells behind a `Guard`; Python's own
-reader is used for the header, and to find the line of a mistake once there is one.
+header has no comma), quotes are double quotes, every cell is text. Arrow reads the cells; Python's own reader is used
+for the header, and to find the line of a mistake once there is one.
+
+A parser of CSV that is lenient about quotes lets a row such as ``x,"y`` swallow the rows after it. A `Guard` in front
+of it lets through what RFC 4180 allows and nothing else. Every quote toggles between inside and outside; one that
+opens must come after a separator, a line end or a quote, one that closes before one of these. So every row has an even
+number of quotes on its own. A row that is put in its place either has one too, and the rows around it are read as
+before, or leaves the file with a quote that never closes, and the file is refused. Line ends become LF, and the rows
+that pass are counted: the parser must deliver as many.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
 from rankdp.data.cells import first_line
-from rankdp.data.formats.guarded import Guard
-from rankdp.data.formats.jsonlines import read_keys
-from rankdp.data.formats.texts import LONGEST_LINE, TextFile, bare_suffix, broken, codec, not_utf8, opened
+from rankdp.data.formats.texts import LONGEST_LINE, TableFile, broken, codec, not_utf8, opened
 from rankdp.errors import InputError
 from rankdp.lazy import LazyModule
 from rankdp.progress import tell
@@ -28,24 +34,9 @@ pc: Any = LazyModule("pyarrow.compute")
 pa_csv: Any = LazyModule("pyarrow.csv")
 
 _QUALTRICS = "ResponseId"
-
-
-def open_text(path: str, encoding: str | None = None) -> TextFile:
-    """A CSV or JSON file, its columns looked at; `opened` says what the encoding is if none is given."""
-    try:
-        return (read_keys if holds_json(path, encoding) else read_header)(path, encoding)
-    except OSError as error:
-        raise broken(path, error) from None
-
-
-def holds_json(path: str, encoding: str | None = None) -> bool:
-    """Whether a file is JSON, by its ending or, where that does not say, by its first character."""
-    if bare_suffix(path) in (".csv", ".tsv", ".txt"):
-        return False
-    if bare_suffix(path) in (".jsonl", ".ndjson", ".json"):
-        return True
-    with opened(path, encoding=encoding) as file:
-        return file.read(64).lstrip()[:1] in (b"{", b"[")
+_CHUNK = 1 << 20
+_QUOTE, _FEED = ord('"'), ord("\n")
+_ROW_BYTES = 64
 
 
 def read_header(path: str, encoding: str | None = None) -> CsvFile:
@@ -93,15 +84,123 @@ def _question_name(name: str, asked: str) -> str:
     return f"{stem} [{item}]" if mark and number.isdecimal() and " - " in asked and item else name
 
 
-class CsvFile(TextFile):
+class Guard(io.RawIOBase):
+    """A CSV file (its bytes, decompressed) as checked UTF-8 with LF at line ends.
+
+    ``tell`` is called with the number of bytes that have been read.
+    """
+
+    def __init__(self, path: str, file: IO[bytes], separator: str, tell: Callable[[int], None]) -> None:
+        super().__init__()
+        self._path, self._file, self._tell = path, file, tell
+        self._edges = np.zeros(256, bool)
+        self._edges[[_FEED, _QUOTE, ord(separator)]] = True
+        self._ready, self._tail, self._read, self._lines = memoryview(b""), b"", 0, 0
+        self._inside, self._opened, self._ended = 0, 0, False
+        self.records = 0
+        """Lines that are not blank, the header among them; a line end in quotes ends none."""
+        self.problem: InputError | None = None
+        """What was refused, whatever the parser makes of it."""
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, into: Any) -> int:
+        """The next bytes; none at the end."""
+        while not self._ready and not self._ended:
+            try:
+                self._ready = memoryview(self._checked(self._more()))
+            except InputError as error:
+                self.problem = error
+                raise
+        size = min(len(into), len(self._ready))
+        into[:size], self._ready = self._ready[:size], self._ready[size:]
+        return size
+
+    def _more(self) -> bytes:
+        """The next whole lines; the last one of the file gets a line end if it has none."""
+        parts, held = [self._tail], len(self._tail)
+        self._tail = b""
+        while fresh := self._file.read(_CHUNK):
+            self._read += len(fresh)
+            self._tell(self._read)
+            if cut := fresh.rfind(b"\n") + 1:
+                parts.append(fresh[:cut])
+                self._tail = fresh[cut:]
+                return b"".join(parts)
+            parts.append(fresh)
+            held += len(fresh)
+            if held > LONGEST_LINE:
+                raise self._refused(0, b"", f"the line is longer than {LONGEST_LINE >> 20} MB")
+        self._ended = True
+        last = b"".join(parts)
+        return last + b"\n" if last else last
+
+    def _refused(self, place: int, data: bytes, rule: str) -> InputError:
+        line = self._lines + data[:place].count(b"\n") + 1
+        return InputError(f"{self._path}, line {line}: {rule}")
+
+    def _checked(self, data: bytes) -> bytes:
+        """The same lines with LF at their ends."""
+        first = self._lines == 0
+        data = data.replace(b"\r\n", b"\n")
+        if (place := data.find(b"\r")) >= 0:
+            raise self._refused(place, data, "a carriage return stands without a line feed; lines end with LF or CRLF")
+        if (place := data.find(b"\0")) >= 0:
+            raise self._refused(place, data, "the line holds a NUL byte")
+        try:
+            data.decode()
+        except UnicodeDecodeError as error:
+            line = self._lines + data[: error.start].count(b"\n") + 1
+            raw = data[data.rfind(b"\n", 0, error.start) + 1 :].partition(b"\n")[0]
+            raise not_utf8(self._path, line, raw) from None
+        text = np.frombuffer(b"\n" + (data.removeprefix(b"\xef\xbb\xbf") if first else data), np.uint8)
+        feeds = np.flatnonzero(text == _FEED)
+        blank = feeds[1:][np.diff(feeds) == 1]
+        if self._inside or b'"' in data:
+            quotes = np.flatnonzero(text == _QUOTE)
+            self._check_quotes(text, quotes, data)
+            outside = (np.searchsorted(quotes, feeds[1:]) + self._inside) % 2 == 0
+            blank = blank[outside[np.searchsorted(feeds[1:], blank)]]
+            self.records += int(outside.sum())
+            self._inside = (self._inside + len(quotes)) % 2
+        else:
+            self.records += len(feeds) - 1
+        self.records -= len(blank)
+        self._lines += len(feeds) - 1
+        if self._ended and self._inside:
+            raise InputError(f"{self._path}, line {self._opened}: a quote is opened here and never closed")
+        return data
+
+    def _check_quotes(self, text: Any, quotes: Any, data: bytes) -> None:
+        opens, closes = quotes[self._inside :: 2], quotes[1 - self._inside :: 2]
+        wrong = np.concatenate([opens[~self._edges[text[opens - 1]]], closes[~self._edges[text[closes + 1]]]])
+        if len(wrong):
+            rule = "a quote stands inside a cell; put such a cell in quotes and write each quote in it twice"
+            raise self._refused(int(wrong.min()) - 1, data, rule)
+        if len(opens):
+            self._opened = self._lines + int(np.count_nonzero(text[1 : opens[-1]] == _FEED)) + 1
+
+
+@dataclass(frozen=True)
+class CsvFile(TableFile):
     """A CSV file; Arrow reads it, and Python finds the line of a row or of a mistake."""
 
-    __slots__ = ()
+    size: int = 0
+    """Bytes of the header; a block holds many times as many."""
+    separator: str = ","
+    heads: int = 1
+    """Lines before the first row: three where Qualtrics wrote them."""
+    encoding: str | None = None
 
-    def batches(self, block: int, coded: Sequence[str], plain: Sequence[str] = ()) -> Generator[Any, None, None]:
-        """Record batches of columns as dictionaries of texts, and of others as texts."""
-        kinds = {name: pa.string() for name in plain}
-        kinds |= {name: pa.dictionary(pa.int32(), pa.string()) for name in coded}
+    def batches(
+        self, columns: Sequence[str], plain: Sequence[str] = (), batch_rows: int | None = None
+    ) -> Generator[Any, None, None]:
+        """Record batches of columns as dictionaries of texts, or of texts where they are plain."""
+        block = max(64 * self.size, 1 << 22 if batch_rows is None else max(1 << 20, batch_rows * _ROW_BYTES))
+        text, coded = pa.string(), pa.dictionary(pa.int32(), pa.string())
+        kinds = {name: text if name in plain else coded for name in columns}
         size, rows = None if codec(self.path) else Path(self.path).stat().st_size, 0
         with opened(self.path, encoding=self.encoding) as file:
             guard = Guard(self.path, file, self.separator, lambda done: tell("reading", done, size))
@@ -144,7 +243,7 @@ class CsvFile(TextFile):
                     f"{self.path}, line {before + 1}: the line could not be read as CSV ({error})"
                 ) from None
 
-    def line(self, row: int) -> str:
+    def where(self, row: int) -> str:
         """The place of a row: the file and its line, the header being line 1."""
         for number, (line, _) in enumerate(self._records()):
             if number == row:

@@ -11,10 +11,11 @@ from __future__ import annotations
 import re
 import zipfile
 from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from rankdp.data.cells import first_line
-from rankdp.data.formats.texts import TextFile
+from rankdp.data.formats.texts import TableFile
 from rankdp.errors import InputError, Setting
 from rankdp.lazy import LazyModule
 
@@ -35,7 +36,7 @@ def open_sheet(path: str, sheet: str | None = None) -> ExcelFile:
         header.pop()
     if not any(header):
         raise InputError(f"{path}, row 1: the header is blank; the first row names the columns")
-    return ExcelFile(path, header, sheet=sheet)
+    return ExcelFile(path, header, sheet)
 
 
 def _rows(path: str, sheet: str | None) -> Iterator[tuple[int, list[Any]]]:
@@ -89,17 +90,20 @@ def _text(cell: Any) -> str | None:
     return text.strip() or None
 
 
-class ExcelFile(TextFile):
+@dataclass(frozen=True)
+class ExcelFile(TableFile):
     """A sheet as a table of texts."""
 
-    __slots__ = ()
+    sheet: str | None
+    """Its name, needed if there are several."""
 
-    def batches(self, block: int, coded: Sequence[str], plain: Sequence[str] = ()) -> Generator[Any, None, None]:
+    def batches(
+        self, columns: Sequence[str], plain: Sequence[str] = (), batch_rows: int | None = None
+    ) -> Generator[Any, None, None]:
         """The sheet as one record batch of columns of text."""
-        wanted, cells = [*coded, *plain], [row for _, row in self._cells()]
-        at = [self.names.index(name) for name in wanted]
-        columns = [pa.array([row[place] for row in cells], pa.string()) for place in at]
-        yield pa.RecordBatch.from_arrays(columns, schema=pa.schema([(name, pa.string()) for name in wanted]))
+        cells, at = [row for _, row in self._cells()], [self.names.index(name) for name in columns]
+        texts = [pa.array([row[place] for row in cells], pa.string()) for place in at]
+        yield pa.RecordBatch.from_arrays(texts, list(columns))
 
     def _cells(self) -> Iterator[tuple[int, list[str | None]]]:
         """The number and the texts of every row below the header that says anything."""
@@ -112,7 +116,7 @@ class ExcelFile(TextFile):
                 raise InputError(f"{self.path}, row {number}: a cell stands in a column that the header does not name")
             yield number, texts[:width] + [None] * (width - len(texts))
 
-    def line(self, row: int) -> str:
+    def where(self, row: int) -> str:
         """The place of a row: the file and the number that Excel shows."""
         numbers = (number for number, _ in self._cells())
         return f"{self.path}, row {next((number for at, number in enumerate(numbers) if at == row), row + 2)}"

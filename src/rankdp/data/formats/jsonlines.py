@@ -12,11 +12,12 @@ import io
 import json
 import re
 from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 from rankdp.data.cells import natural
-from rankdp.data.formats.texts import LONGEST_LINE, TextFile, broken, not_utf8, opened
+from rankdp.data.formats.texts import LONGEST_LINE, TableFile, broken, not_utf8, opened
 from rankdp.errors import InputError
 from rankdp.lazy import LazyModule
 from rankdp.progress import tell
@@ -50,7 +51,7 @@ def read_keys(path: str, encoding: str | None = None) -> JsonFile:
         raise InputError(
             f"{path}: there is no object with a key; JSON Lines have an object on each line, arrays several"
         )
-    return JsonFile(path, sorted(value, key=natural), heads=0, encoding=encoding)
+    return JsonFile(path, sorted(value, key=natural), encoding)
 
 
 def _lines(path: str, encoding: str | None) -> Iterator[tuple[int, bytes]]:
@@ -137,20 +138,21 @@ def _members(path: str, encoding: str | None) -> Iterator[tuple[str, dict[str, A
             raise InputError(f"{path}, object {number}: the key {str(twice)!r} is there twice") from None
 
 
-class JsonFile(TextFile):
+@dataclass(frozen=True)
+class JsonFile(TableFile):
     """A file of JSON Lines, or a JSON array; every object gives one row."""
 
-    __slots__ = ()
+    encoding: str | None
 
-    def batches(self, block: int, coded: Sequence[str], plain: Sequence[str] = ()) -> Generator[Any, None, None]:
+    def batches(
+        self, columns: Sequence[str], plain: Sequence[str] = (), batch_rows: int | None = None
+    ) -> Generator[Any, None, None]:
         """Record batches of columns of text."""
-        wanted = (*coded, *plain)
-        schema = pa.schema([(name, pa.string()) for name in wanted])
         try:
-            rows, done = self._rows(wanted), 0
+            rows, done = self._rows(columns), 0
             while some := list(islice(rows, _ROWS)):
-                columns = [self._column(cells, done) for cells in zip(*some, strict=True)]
-                yield pa.RecordBatch.from_arrays(columns, schema=schema)
+                texts = [self._column(cells, done) for cells in zip(*some, strict=True)]
+                yield pa.RecordBatch.from_arrays(texts, list(columns))
                 done += len(some)
                 tell("reading", done)
         except OSError as error:
@@ -175,9 +177,9 @@ class JsonFile(TextFile):
             return pa.array(cells, pa.string())
         except UnicodeEncodeError as error:
             row = start + cells.index(error.object)
-            raise InputError(f"{self.line(row)}: {error.object[:60]!r} is not valid Unicode text") from None
+            raise InputError(f"{self.where(row)}: {error.object[:60]!r} is not valid Unicode text") from None
 
-    def line(self, row: int) -> str:
+    def where(self, row: int) -> str:
         """The place of a row: the file and its line."""
         if is_array(self.path, self.encoding):
             return f"{self.path}, object {row + 1}"

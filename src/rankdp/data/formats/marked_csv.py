@@ -105,7 +105,7 @@ class MarkedCsv:
         text = CsvFile(self.path, names, heads=self._heads)
         found: Counter[Marks] = Counter()
         start = 0
-        for batch in text.batches(1 << 22, [str(column) for column in columns]):
+        for batch in text.batches([str(column) for column in columns]):
             marked = np.zeros((batch.num_rows, len(columns)), np.bool_)
             there = np.zeros(batch.num_rows, np.bool_)
             for at, column in enumerate(columns):
@@ -115,7 +115,7 @@ class MarkedCsv:
                 if (values < 0).any():
                     row = int(np.argmax(values < 0))
                     bad = cells.values[cells.codes[row]]
-                    raise InputError(f"{text.line(start + row)}: a mark must be 1, 0 or blank, got {bad!r}")
+                    raise InputError(f"{text.where(start + row)}: a mark must be 1, 0 or blank, got {bad!r}")
                 marked[:, at] = values == 1
                 there |= values < 2
             distinct, counts = np.unique(np.packbits(marked[there], axis=1), axis=0, return_counts=True)

@@ -7,18 +7,75 @@ Arrow hands on codes and texts as they are in the file, so every batch is valida
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from rankdp.data.cells import first_line, items_metadata
+from rankdp.data.cells import Kind, first_line, items_metadata, row_number
+from rankdp.data.formats.texts import TableFile
 from rankdp.errors import InputError
 from rankdp.lazy import LazyModule
+from rankdp.progress import tell
 
 pa: Any = LazyModule("pyarrow")
 pc: Any = LazyModule("pyarrow.compute")
 pq: Any = LazyModule("pyarrow.parquet")
 
-_GROUP_ROWS = 1 << 19
+ROWS_AT_ONCE = 1 << 19
+
+
+def open_parquet(path: str) -> ParquetFile:
+    """A file, its columns looked at."""
+    with open_checked(path) as file:
+        return ParquetFile(path, file.schema_arrow.names, file.schema_arrow, file.metadata)
+
+
+@dataclass(frozen=True)
+class ParquetFile(TableFile):
+    """A Parquet file: columns of texts come as dictionaries, unless they are plain."""
+
+    schema: Any
+    facts: Any
+    """The footer itself, since the Arrow schema in it lacks the texts that were added at the end."""
+
+    @property
+    def footer(self) -> Any:
+        """The number of rows, and metadata."""
+        return self.facts
+
+    @property
+    def kinds(self) -> dict[str, Kind]:
+        """What the columns hold."""
+        return {field.name: kind_of(field.type) for field in self.schema}
+
+    def batches(
+        self, columns: Sequence[str], plain: Sequence[str] = (), batch_rows: int | None = None
+    ) -> Generator[Any, None, None]:
+        """Row group by row group."""
+        kinds, done = self.kinds, 0
+        with open_checked(self.path, [name for name in columns if kinds[name] == "text" and name not in plain]) as file:
+            for group in range(file.num_row_groups):
+                for batch in _read_group(self.path, file, group, columns, batch_rows or ROWS_AT_ONCE):
+                    yield batch
+                    done += batch.num_rows
+                    tell("reading", done, self.facts.num_rows)
+
+    def where(self, row: int) -> str:
+        """The file and the row."""
+        return f"{self.path}, {row_number(row)}"
+
+
+def kind_of(kind: Any) -> Kind:
+    """What a column of an Arrow type holds."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if pa.types.is_integer(kind):
+        return "whole"
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind) or pa.types.is_boolean(kind):
+        return "number"
+    if pa.types.is_nested(kind):
+        return "nested"
+    return "text" if kind in (pa.string(), pa.large_string(), pa.string_view(), pa.null()) else "other"
 
 
 def open_checked(path: str, coded: Sequence[str] = ()) -> Any:
@@ -40,7 +97,7 @@ def _damaged(path: str, how: str) -> InputError:
     return InputError(f"{path}: the file is damaged ({how})")
 
 
-def read_group(path: str, file: Any, group: int, columns: Sequence[str], batch_rows: int) -> Iterator[Any]:
+def _read_group(path: str, file: Any, group: int, columns: Sequence[str], batch_rows: int) -> Iterator[Any]:
     """The record batches of one row group, each validated; refused when it does not hold the rows that it announces."""
     announced, rows = file.metadata.row_group(group).num_rows, 0
     try:
@@ -99,7 +156,7 @@ class ParquetSink:
         """Append one batch."""
         self._pending.append(batch)
         self._rows += batch.num_rows
-        if self._rows >= _GROUP_ROWS:
+        if self._rows >= ROWS_AT_ONCE:
             self._flush()
 
     def _flush(self) -> None:
@@ -111,7 +168,7 @@ class ParquetSink:
             self._writer = pq.ParquetWriter(
                 self._temporary, schema, use_dictionary=coded, column_encoding=whole, write_statistics=False
             )
-        self._writer.write_table(pa.Table.from_batches(self._pending, schema), _GROUP_ROWS)
+        self._writer.write_table(pa.Table.from_batches(self._pending, schema), ROWS_AT_ONCE)
         self._pending, self._rows = [], 0
 
     def finish(self, items: Sequence[str], from_data: bool) -> None:

@@ -1,4 +1,4 @@
-"""Text files as tables: CSV and JSON Lines, plain or compressed (`.gz`, `.zst`, `.bz2`), read in batches by Arrow.
+"""What every file with a table gives, and how text files are opened: compressed (`.gz`, `.zst`, `.bz2`) or not.
 
 Input is untrusted: memory is taken by blocks, and a line that is longer than any block is refused.
 """
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from rankdp.data.cells import Kind
 from rankdp.errors import InputError, Setting
 from rankdp.lazy import LazyModule
 
@@ -31,28 +32,32 @@ _MANY_BYTES = {
 _ARROW_NAMES = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 
 
-@dataclass(frozen=True, slots=True)
-class TextFile(ABC):
-    """A text file with a table: its columns, its cells in Arrow batches, and the lines of its rows."""
+@dataclass(frozen=True)
+class TableFile(ABC):
+    """A file with a table: what its columns hold, its rows in Arrow batches, and the places of its rows."""
 
     path: str
     names: list[str]
-    size: int = 0
-    """Bytes to read at once are at least some times this."""
-    separator: str = ","
-    heads: int = 1
-    """Lines before the first row: none in JSON, three where Qualtrics wrote them."""
-    encoding: str | None = None
-    """What the caller says; else UTF-8, or UTF-16 where the first bytes say so."""
-    sheet: str | None = None
-    """Of a workbook, if it has several."""
+    """The columns, as they are in the file: checked by ``rankdp.data.tables``."""
+
+    @property
+    def footer(self) -> Any:
+        """What the file says about its rows before they are read, such as their number; None for nothing."""
+        return None
+
+    @property
+    def kinds(self) -> dict[str, Kind]:
+        """What the columns hold."""
+        return dict.fromkeys(self.names, "text")
 
     @abstractmethod
-    def batches(self, block: int, coded: Sequence[str], plain: Sequence[str] = ()) -> Generator[Any, None, None]:
-        """Record batches from blocks of that many bytes; ``coded`` columns come as dictionaries if the format can."""
+    def batches(
+        self, columns: Sequence[str], plain: Sequence[str] = (), batch_rows: int | None = None
+    ) -> Generator[Any, None, None]:
+        """Record batches, of about so many rows; texts may come as dictionaries, unless a column is ``plain``."""
 
     @abstractmethod
-    def line(self, row: int) -> str:
+    def where(self, row: int) -> str:
         """The place of a row: the file and its line."""
 
 
