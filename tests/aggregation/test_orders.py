@@ -1,5 +1,6 @@
 """Orders from unbiased statistics, and what people see of an aggregate."""
 
+import contextlib
 import json
 from fractions import Fraction
 
@@ -117,7 +118,13 @@ def test_respondents_are_compared():
 def test_respondents_for_whole_rankings():
     whole = dict(compare(5, 2, 0.05, protect="ranking"))
     one = dict(compare(5, 2, 0.05))
-    assert whole["kendall-ball"] == one["kendall-ball"]  # whose whole-ranking epsilon is epsilon
+    radii = {}
+    for radius in range(10):
+        with contextlib.suppress(rankdp.errors.Unsupported):
+            radii[f"kendall-ball-{radius}"] = required_voters(5, 2, 0.05, f"kendall-ball-{radius}")
+    best = min(radii, key=radii.__getitem__)
+    assert whole[best] == radii[best] < one["kendall-ball"]  # the radius for mean ranks
+    assert [name for name in whole if name.startswith("kendall-ball")] == [best]
     assert whole["kendall"] == required_voters(5, Fraction(4, 5), 0.05, "kendall")  # 5/2 times that of a position
     assert whole["ulam"] == required_voters(5, Fraction(1, 2), 0.05, "ulam")  # 4 times
     with pytest.raises(rankdp.InputError, match="protect must be one of position, ranking, got"):
