@@ -172,6 +172,8 @@ def test_refusals_before_anything_is_charged(tmp_path):
         ask(protect="comparison")
     with pytest.raises(Unsupported, match="logistic Bradley-Terry"):
         ask(method="wins")
+    with pytest.raises(Unsupported, match=r"a fixed prior, not pairing=.random"):
+        ask(pairing="random")
     with pytest.raises(InputError, match="at least 1e-6"):
         rankdp.rank(frame, "1e-7", protect="outcome", items=["a", "b"], covariates="z0:1")
     assert ledger.history() == []

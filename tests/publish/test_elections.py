@@ -410,6 +410,7 @@ def test_no_count_is_shown_as_negative(rule):
         0 <= low <= score <= high for low, score, high in zip(result.low, result.scores, result.high, strict=True)
     )
     assert all(high > 0 for high in result.high)
+    assert rule == "irv" or list(result.scores) == sorted(result.scores, reverse=True)
 
 
 def test_a_count_near_zero_covers_the_truth_and_is_unbiased_far_from_it():

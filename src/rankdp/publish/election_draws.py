@@ -103,7 +103,8 @@ def by_scores(
     result = started(rule, [items[item] for item in order], seats, level, "points" if borda else "votes")
     result = replace(result, winners_probability=float(same.mean()))
     result = with_number(result, sizes, number)
-    return finished(result, scores[order], Draws(truths), Draws(truths))
+    drawn = Draws(truths)
+    return finished(result, scores[order], drawn, drawn)
 
 
 def by_pairs(
@@ -187,6 +188,8 @@ def finished(result: Election, scores: Floats, draws: Draws, ahead: Draws) -> El
     """With intervals and ranks; candidates are in the order of the result."""
     truths = Draws(_not_negative(draws.values))
     scores = np.where((draws.values < 0).any(axis=0), truths.estimate, scores)
+    if ahead is draws:  # scores that decide the order fall along it; means of draws do so up to chance
+        scores = np.minimum.accumulate(scores)
     (low, high), (first, last) = truths.interval(result.level), ahead.rank_range(result.level)
     first, last = np.maximum.accumulate(first), np.maximum.accumulate(last)
     if (draws.values == draws.values[0]).all():  # an exact count

@@ -237,8 +237,12 @@ class BoardRequest:
                 ", got ",
                 Setting("protect", self.protection.unit),
             )
-        if self.method != "bradley-terry" or self.delta or self.link is not LOGISTIC:
-            raise Unsupported(Setting("covariates"), " need the logistic Bradley-Terry model and delta 0")
+        if self.method != "bradley-terry" or self.delta or self.link is not LOGISTIC or self.pairing == "random":
+            raise Unsupported(
+                Setting("covariates"),
+                " need the logistic Bradley-Terry model, delta 0 and a fixed prior, not ",
+                Setting("pairing", "random"),
+            )
         return CovariateVotes.of(
             prepared(votes, self.protection),
             wanted,
