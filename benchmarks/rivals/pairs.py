@@ -5,7 +5,8 @@ Laplace noise of scale 2M/eps, or Gaussian noise of variance 4M/(2 rho), makes t
 of the noisy table follows for free. KwikSort (Hay, Elagina and Miklau 2017, "DP-KwikSort") reads the noisy table as
 QuickSort with random pivots does. It never asks for a pair twice, so the same noise is enough. Alabi et al. 2022 stop
 it after Q questions of order m log m, so that Q takes the place of M; up to 12 items 2 m ln m is no less than 0.9 M,
-and both are the same here.
+and both are the same here. Stopping near the mean number of questions (24 of 45 for ten items) errs less at small eps,
+more at large eps, and was nowhere near the best.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ uses the former, which has the better zCDP and is drawn exactly for any number o
 Gillenwater, Joseph, Munoz Medina and Ribero 2022 choose a sequence s of k items jointly: with q_(i) the i-th largest
 score it loses the largest q_(i) - q_(s_i), and has weight e^(-eps loss/(2D)).
 
-The one-shot way adds Gumbel noise of scale 2 k D/eps to the scores and takes the k largest: k steps of the exponential
-mechanism (Durfee and Rogers 2019, pure eps).
+The one-shot way adds Gumbel noise of scale k D/eps to the scores and takes the k largest: k steps of the exponential
+mechanism (Durfee and Rogers 2019), each at eps/k: changes of the scores lie in an interval of length D.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def canonical_probabilities(scores: NDArray[Any], k: int, spread: float, epsilon
 
 def one_shot(scores: NDArray[Any], k: int, spread: float, epsilon: float, runs: int, random: Random) -> Any:
     """The set of each run, as sorted indices."""
-    noisy = scores + random.gumbel(scale=2 * k * spread / epsilon, size=(runs, len(scores)))
+    noisy = scores + random.gumbel(scale=k * spread / epsilon, size=(runs, len(scores)))
     return np.sort(np.argpartition(-noisy, k - 1, axis=1)[:, :k], axis=1)
 
 

@@ -75,6 +75,40 @@ def test_the_condorcet_methods_keep_their_promise(kind):
     assert doubled > EPSILON  # the check can fail
 
 
+@pytest.mark.parametrize("m", [3, 4])
+def test_what_the_condorcet_winner_tells_is_bounded_as_proven(m):
+    """The steps of the proof for random tables: each sum over pairs, with all tournaments enumerated."""
+    random = np.random.default_rng(m)
+    first, second = np.triu_indices(m, 1)
+    reached = 0.0
+    for _ in range(40):
+        chance = random.uniform(size=len(first)) ** random.choice([0.1, 1, 5])
+        alone, slopes = np.zeros(m + 1), np.zeros((m + 1, len(first)))  # the last row: nobody beats all
+        for outcome in itertools.product((True, False), repeat=len(first)):
+            each = np.where(outcome, chance, 1 - chance)
+            losses = np.bincount(np.where(outcome, second, first), minlength=m)
+            who = int(losses.argmin()) if losses.min() == 0 else m
+            alone[who] += each.prod()
+            slopes[who] += each.prod() / each * np.where(outcome, 1, -1)
+        weight = np.minimum(chance, 1 - chance)
+        odds = np.zeros((m, m))
+        odds[first, second], odds[second, first] = (1 - chance) / chance, chance / (1 - chance)
+        told = np.minimum(odds, 1).sum(axis=1)
+        moved = np.abs(slopes) @ weight
+        assert moved[:m] == pytest.approx(alone[:m] * told)
+        assert moved[m] <= 3 * alone[m] + 1e-12
+        assert (alone[m] >= alone[:m] * (2 ** (told - 1) - 1) - 1e-12).all()
+        elected = alone[:m] + alone[m] / m
+        reached = max(reached, (np.abs(slopes[:m] + slopes[m] / m) @ weight / elected).max())
+    assert 1 < reached <= condorcet.cost(m)
+
+
+def test_one_shot_noise_for_one_item_is_the_exponential_mechanism():
+    """Scores that move within an interval of length D: odds e^(eps/D) for each point of lead."""
+    drawn = top_sets.one_shot(np.array([3.0, 0.0]), 1, 2, EPSILON, 20_000, np.random.default_rng(8))
+    assert (drawn == 0).mean() == pytest.approx(1 / (1 + math.exp(-EPSILON * 3 / 2)), abs=0.01)
+
+
 def test_randomised_response_satisfies_the_probabilistic_condorcet_criterion():
     """Li et al. 2023: a Condorcet winner has the largest probability, whatever the noise."""
     one = counted([(1, 0, 2), (1, 2, 0), (0, 1, 2)])
