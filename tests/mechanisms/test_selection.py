@@ -76,6 +76,12 @@ def test_epsilon_over_all_neighbouring_elections(protection, epsilon):
     realised = [worst_log_ratio(mechanism, protection) for mechanism in mechanisms(protection, epsilon)]
     assert max(realised) <= epsilon + 1e-9
     assert realised[0] > 0.8 * epsilon
+    half_noise, *sets = mechanisms(protection, 2 * epsilon)
+    assert worst_log_ratio(half_noise, protection) > epsilon + 1e-9
+    # sets spend at most half of epsilon on votes for three items, so a quarter of the noise is what is caught
+    assert max(worst_log_ratio(one, protection) for one in sets) <= epsilon + 1e-9
+    for one in mechanisms(protection, 4 * epsilon)[1:ITEMS]:
+        assert worst_log_ratio(one, protection) > epsilon + 1e-9
     taken_for_removal = PermuteAndFlip(VOTER, VOTER.moved, epsilon)
     assert (worst_log_ratio(taken_for_removal, protection) > epsilon + 1e-9) == (protection is BALLOT)
 

@@ -227,6 +227,16 @@ def test_a_ledger_pays_before_anything_is_drawn(tmp_path):
         rankdp.privatize_preferences(pairs(), 2, ledger=ledger)
 
 
+def test_messages_are_not_written_as_csv_and_cost_nothing(tmp_path):
+    texts = pa.chunked_array([["good", "bad"]])
+    pq.write_table(pa.table({name: messages(texts) for name in SIDES}), tmp_path / "pairs.parquet")
+    ledger = rankdp.Ledger.create(tmp_path / "budget.db", "pairs", OUTCOME, 3)
+    with pytest.raises(InputError, match=r"out\.csv: the column 'chosen' holds lists or structures, which CSV cannot"):
+        preferences.privatize_preferences_file(tmp_path / "pairs.parquet", tmp_path / "out.csv", 1, ledger=ledger)
+    assert ledger.budgets[0].standing.epsilon == 0
+    assert sorted(path.name for path in tmp_path.iterdir() if "out" in path.name) == []
+
+
 def test_the_command(tmp_path):
     source, target = tmp_path / "pairs.jsonl", tmp_path / "private.jsonl"
     source.write_text("".join(json.dumps(row) + "\n" for row in pairs(30).to_pylist()))

@@ -163,6 +163,8 @@ def privatize_preferences_file(
     ending = known_ending(target, FORMATS)
     job, bits = _job(epsilon, max_per_voter), seeded(bits, seed) or SecureBits()
     read = _read(os.fspath(source), max_per_voter, voter_column, labels, keep)
+    if ending == ".csv":
+        _refuse_lists(read.table.schema, target)
     promise = _guarantee(job, max_per_voter)
     with NewFile(target, source=source) as file, spending(ledger, promise, f"preferences {target}", bits) as charge:
         content = _encoded(read.swapped(job.swapped(len(read.table), bits)), ending)
@@ -278,6 +280,17 @@ def _plain(batch: Any, what: str) -> Any:
         if any(word in str(column.type) for word in ("dictionary<", "_view", "run_end")):
             raise InputError(f"{what}: the column {name!r} must hold plain values, got {column.type}")
     return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+def _refuse_lists(schema: Any, target: str | os.PathLike[str]) -> None:
+    """Refuse to write lists and structures as CSV."""
+    import pyarrow as pa
+
+    if nested := next((field.name for field in schema if pa.types.is_nested(field.type)), None):
+        raise InputError(
+            f"{os.fspath(target)}: the column {nested!r} holds lists or structures, which CSV cannot: use .jsonl or "
+            ".parquet"
+        )
 
 
 def _two(labels: Sequence[str]) -> tuple[str, str]:
