@@ -103,6 +103,7 @@ def test_cai_takes_comparisons_and_counts():
         (lambda: cai.algorithm2(WINS, 1, 5), "k must be"),
         (lambda: jeong.mechanism([0, 2], l=1, sigma=1), "interval of length l = 1, got scores 2 apart"),
         (lambda: jeong.mechanism([0, 1], l=1), "either sigma or both alpha and epsilon"),
+        (lambda: jeong.mechanism([0, 1], l=1, sigma=1, noise="staircase"), "noise must be laplace, gaussian or one"),
         (lambda: jeong.mechanism([0, 1], l=1, epsilon=1), "either sigma or both alpha and epsilon"),
         (lambda: jeong.mechanism([0, 1], l=1, alpha=math.inf, epsilon=1, noise="gaussian"), "no finite sigma"),
         (lambda: jeong.decode([1, 2], A=[[1]]), "A must have 2 rows and columns"),

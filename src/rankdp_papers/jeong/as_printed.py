@@ -57,7 +57,7 @@ def mechanism(
     alpha, epsilon
         Instead of sigma: the order, at least 1 and perhaps ``inf``, and the Rényi epsilon.
     noise
-        "laplace", "gaussian", or a noise with parameters from ``rankdp.theory.noises``.
+        "laplace", "gaussian", or one with parameters: ``rankdp.theory.noises.noise("staircase", epsilon=1)``.
     delta
         For the stated guarantee where no pure epsilon exists.
     bits
@@ -73,6 +73,8 @@ def mechanism(
         raise InputError("scores must be one row of finite numbers")
     if np.ptp(values) > positive("l", l):
         raise InputError(f"scores must lie in an interval of length l = {l:g}, got scores {np.ptp(values):g} apart")
+    if isinstance(noise, str) and noise not in ("laplace", "gaussian"):
+        raise InputError(f"noise must be laplace, gaussian or one made by rankdp.theory.noises.noise, got {noise!r}")
     family = find_noise(noise) if isinstance(noise, str) else noise
     check_independent(family)
     if (sigma is None) == (epsilon is None) or (alpha is None) != (epsilon is None):
