@@ -114,6 +114,20 @@ def test_voters_have_what_is_left_over_all_boards(tmp_path, monkeypatch):
     assert [used[name] for name in names] == [2 * STEPS, 2 * STEPS, 3 * (2 * STEPS // 3)]
 
 
+@pytest.mark.parametrize("late", [{"ann": 1, "bob": 1}, {"ann": 2, "bob": 2}, {"ann": 3}])
+def test_a_table_that_changes_while_it_is_counted_is_refused(tmp_path, monkeypatch, late):
+    """A voter with more votes than the state would note could use more than the bound over all boards."""
+    live = LiveBoard.create(
+        tmp_path / "live.db", ITEMS, 1, protect="voter", boards=3, max_per_voter=3, ledger=None, bits=SeededBits(1)
+    )
+    votes = live_module.Comparisons.read(week(tmp_path / "votes.csv", WEEKS[0]), items=ITEMS)
+    assert votes.count_within({"ann": (1, STEPS), "bob": (1, 5)}).half_wins.sum() == 2 * 5  # ann has two by now
+    monkeypatch.setattr(type(votes), "voter_loads", lambda self: late)
+    with pytest.raises(InputError, match="the votes changed while they were counted"):
+        live.add(votes, "one")
+    assert live._store.read(lambda writing: writing.rows("SELECT * FROM voters")) == []
+
+
 def test_a_series_is_charged_once_and_its_boards_say_so(tmp_path):
     ledger = ledger_at(tmp_path / "budget.db")
     live = LiveBoard.create(tmp_path / "live.db", ITEMS, 1, protect="comparison", boards=52, ledger=ledger)

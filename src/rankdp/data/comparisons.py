@@ -290,15 +290,16 @@ class Comparisons(VoteRules):
         """How many comparisons each voter has; secret."""
         return voter_loads(self.bound(1))
 
-    def count_within(self, left: Mapping[str, int]) -> PairCounts:
-        """Half-wins in steps, where each voter may use a given number of steps.
+    def count_within(self, allowance: Mapping[str, tuple[int, int]]) -> PairCounts:
+        """Half-wins in steps, where it is said how much of each voter counts.
 
         Parameters
         ----------
-        left
-            The steps by voter; voters that it does not name count for nothing.
+        allowance
+            By voter, how many comparisons they have and how many steps each of them counts. Voters who have more of
+            them by now, because the table has grown, count for nothing, and so do voters who are not named.
         """
-        return count(self.bound(1), [1], left)[0][0]
+        return count(self.bound(1), [1], allowance)[0][0]
 
     def load_counts(self) -> Longs:
         """How many voters have 1 comparison, 2 to 3, 4 to 7, …, 1,024 or more. Computed from the secret votes."""

@@ -60,19 +60,20 @@ MOST_COMPARISONS = 1 << 52
 
 
 def count(
-    votes: VoteRules, bounds: Sequence[int | None], allowance: Mapping[str, int] | None = None
+    votes: VoteRules, bounds: Sequence[int | None], allowance: Mapping[str, tuple[int, int]] | None = None
 ) -> tuple[list[PairCounts], Diagnostics]:
     """Half-wins of every pair, in steps where voters are weighed, for each of several bounds (None: unweighed).
 
-    An allowance replaces the one bound. It says how many steps each voter may use: the weight of each of k comparisons
-    is min(1, allowance/k). Voters that it does not name count for nothing.
+    An allowance replaces the one bound. It says how many comparisons a voter has and how many steps each of them
+    counts. A voter who has more of them by now, or is not named, counts for nothing.
     """
     with asked(votes.table, votes.used) as table:
         rows = _judged(table, votes)
         if allowance is not None:
-            left_over = {"rd_named": list(allowance), "rd_left_over": list(allowance.values())}
-            schema = pa.schema([("rd_named", pa.string()), ("rd_left_over", pa.int64())])
-            small = table.moved(pa.table(left_over, schema=schema))
+            known, steps = zip(*allowance.values(), strict=True) if allowance else ((), ())
+            columns = {"rd_named": pa.array(allowance, pa.string())}
+            columns |= {"rd_known": pa.array(known, pa.int64()), "rd_steps": pa.array(steps, pa.int64())}
+            small = table.moved(pa.table(columns))
             rows = rows.join(small, left_on="rd_voter", right_on="rd_named", how="left")
         sums = {f"rd_sum{at}": _weighed(bound) if allowance is None else _within() for at, bound in enumerate(bounds)}
         weighed = rows.with_columns(rd_size=nw.col("rd_amount").cast(nw.Float64), **sums)
@@ -243,10 +244,9 @@ def _weighed(bound: int | None) -> Any:
 
 
 def _within() -> Any:
-    """What a row counts for where every voter has an own number of steps left."""
-    share = nw.col("rd_left_over").fill_null(0) // nw.col("rd_load")
-    steps = nw.lit(STEPS, nw.Int64)
-    return nw.col("rd_amount") * nw.when(share < steps).then(share).otherwise(steps)
+    """What a row counts for where it is said how many comparisons of which voter count how many steps."""
+    named = nw.col("rd_load") <= nw.col("rd_known")
+    return nw.col("rd_amount") * nw.when(named).then(nw.col("rd_steps")).otherwise(nw.lit(0, nw.Int64))
 
 
 def _one_of(text: Any, words: Sequence[str], null: bool = True) -> Any:

@@ -291,8 +291,11 @@ class LiveBoard:
         names = dict(zip(loads, self._key.hashes(b"voter", loads), strict=True))
         used = dict(writing.found("SELECT voter, used FROM voters WHERE voter IN", list(names.values())))
         left = {voter: protection.moved * STEPS - used.get(name, 0) for voter, name in names.items()}
-        counted = votes.count_within(left)
-        spent = [(names[voter], load * min(STEPS, left[voter] // load)) for voter, load in loads.items()]
+        allowance = {voter: (load, min(STEPS, left[voter] // load)) for voter, load in loads.items()}
+        counted = votes.count_within(allowance)
+        spent = [(names[voter], load * steps) for voter, (load, steps) in allowance.items()]
+        if int(counted.halves.sum()) != 2 * sum(steps for _, steps in spent):
+            raise InputError(f"{votes.table.what}: the votes changed while they were counted; add them again")
         writing.many(
             "INSERT INTO voters VALUES (?, ?) ON CONFLICT (voter) DO UPDATE SET used = used + excluded.used", spent
         )
