@@ -70,10 +70,10 @@ def count(
     with asked(votes.table, votes.used) as table:
         rows = _judged(table, votes)
         if allowance is not None:
-            known, steps = zip(*allowance.values(), strict=True) if allowance else ((), ())
-            columns = {"rd_named": pa.array(allowance, pa.string())}
-            columns |= {"rd_known": pa.array(known, pa.int64()), "rd_steps": pa.array(steps, pa.int64())}
-            small = table.moved(pa.table(columns))
+            schema = pa.schema([("rd_named", pa.string()), ("rd_known", pa.int64()), ("rd_steps", pa.int64())])
+            numbers = zip(*allowance.values(), strict=True) if allowance else ((), ())
+            columns = [pa.array(part, kind) for part, kind in zip((allowance, *numbers), schema.types, strict=True)]
+            small = table.moved(pa.Table.from_arrays(columns, schema=schema))
             rows = rows.join(small, left_on="rd_voter", right_on="rd_named", how="left")
         sums = {f"rd_sum{at}": _weighed(bound) if allowance is None else _within() for at, bound in enumerate(bounds)}
         weighed = rows.with_columns(rd_size=nw.col("rd_amount").cast(nw.Float64), **sums)
