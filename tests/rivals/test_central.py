@@ -162,7 +162,9 @@ def test_kwiksort_without_noise_sorts_a_transitive_table():
 
 
 def test_the_cylinder_has_the_variance_of_its_law():
-    """It scales with 1/eps."""
+    """Three items: a hexagon of radius sqrt(8), 5/24 of the squared radius in each of two directions, shared by three
+    items; times the second moment of a gamma number with four degrees of freedom, 20/eps^2."""
     random = np.random.default_rng(6)
-    one, two = (scores.cylinder(5, epsilon, 4000, random).var() for epsilon in (1.0, 0.5))
-    assert two / one == pytest.approx(4, rel=0.15)
+    for epsilon in (1.0, 0.5):
+        drawn = scores.cylinder(3, epsilon, 8000, random)
+        assert drawn.var() == pytest.approx(2 / 3 * 5 / 24 * 8 * 20 / epsilon**2, rel=0.06)
