@@ -85,7 +85,8 @@ def preflib():
 @pytest.mark.parametrize("profile", [votekit, pref_voting, preflib])
 def test_profiles_are_ballots_and_rankings(profile):
     ballots = Ballots.of(profile())
-    assert (ballots.items, ballots.count, ballots.items_from_data) == (NAMES, 6, False)
+    blank = 5 if profile is votekit else 0  # a ballot that ranks nobody is a ballot, and no ranking
+    assert (ballots.items, ballots.count, ballots.items_from_data) == (NAMES, 6 + blank, False)
     assert (ballots.margins() == MARGINS).all()
     with pytest.raises(InputError, match="are tied"):
         Rankings.of(profile())
@@ -98,6 +99,16 @@ def test_profiles_are_ballots_and_rankings(profile):
         Ballots.of(profile(), items=NAMES[:3])
     with pytest.raises(InputError, match="weight_column cannot be given"):
         Ballots.of(profile(), weight_column="x")
+
+
+def test_a_ballot_that_ranks_nobody_does_not_change_the_public_number_of_ballots():
+    """Else one replaced ballot would be seen, where the number of ballots is public."""
+    one, nobody, left_blank = (frozenset("a"),), None, (frozenset("~"), frozenset("~"))
+    counts = [Ballots.of(RankProfile((Ballot(one, 2.0), Ballot(said)), ("a", "b"), 2)).count for said in (one, nobody)]
+    assert counts == [3, 3]
+    assert Ballots.of(RankProfile((Ballot(left_blank), Ballot(nobody)), ("a", "b"), 2)).first_k(1).tolist() == [0, 0]
+    unranked = Profile([Ranking({0: 1}), Ranking({0: None, 1: None})], [1, 1], {0: "x", 1: "y"})
+    assert (Ballots.of(unranked).count, len(Rankings.of(unranked))) == (2, 1)
 
 
 def test_linear_profiles_and_bad_counts():

@@ -29,10 +29,13 @@ Order = list[list[Any]]
 """Groups of tied candidates, best first."""
 
 
-def counted_profile(source: Any, items: Iterable[Any] | None = None) -> CountedOrders | None:
+def counted_profile(
+    source: Any, items: Iterable[Any] | None = None, *, ballots: bool = False
+) -> CountedOrders | None:
     """The orders of a profile of VoteKit, pref_voting or PrefLib-Tools; None for anything else.
 
-    Items that are not on the caller's list are refused; without it the list is the profile's.
+    Items that are not on the caller's list are refused; without it the list is the profile's. One that ranks nobody is
+    a ballot, and no ranking.
     """
     if all(hasattr(source, name) for name in ("ballots", "candidates", "max_ranking_length")):
         what, names, orders = "VoteKit profile", {name: name for name in source.candidates}, _votekit(source)
@@ -49,7 +52,7 @@ def counted_profile(source: Any, items: Iterable[Any] | None = None) -> CountedO
         if not float(count).is_integer() or count < 0:
             raise InputError(f"{what}, ballot {number}: it must have been cast a whole number of times, got {count}")
         groups = [[place[candidate] for candidate in group] for group in order if group]
-        if groups and int(count):
+        if int(count) and (groups or ballots):
             counted.append((int(count), groups))
     if not counted:
         raise InputError(f"{what}: there are no ballots; at least one is needed")

@@ -95,7 +95,7 @@ class Ballots:
         """
         if isinstance(source, (list, tuple)) and not is_paths(source):
             return cls.from_orders(source, **options)
-        if (found := counted_profile(source, options.get("items"))) is not None:
+        if (found := counted_profile(source, options.get("items"), ballots=True)) is not None:
             if others := options.keys() - {"items", "cleaning"}:
                 raise InputError(f"a profile has no columns: {', '.join(sorted(others))} cannot be given")
             rankings = Rankings._of(found.orders, found.known.items, tied=found.tied)
