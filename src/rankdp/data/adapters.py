@@ -29,9 +29,7 @@ Order = list[list[Any]]
 """Groups of tied candidates, best first."""
 
 
-def counted_profile(
-    source: Any, items: Iterable[Any] | None = None, *, ballots: bool = False
-) -> CountedOrders | None:
+def counted_profile(source: Any, items: Iterable[Any] | None = None, *, ballots: bool = False) -> CountedOrders | None:
     """The orders of a profile of VoteKit, pref_voting or PrefLib-Tools; None for anything else.
 
     Items that are not on the caller's list are refused; without it the list is the profile's. One that ranks nobody is
