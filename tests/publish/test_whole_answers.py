@@ -105,6 +105,11 @@ def test_on_the_command_line(tmp_path):
     assert "kendall-ball-3 (6 items, epsilon 4 for the whole ranking)" in " ".join(made.output.split())
     assert "Protects one whole ranking" in made.output
     assert "Protects one whole ranking" in run("aggregate", target).output
+    named = ("--epsilon", 4, "--protect", "ranking", "--force", "--mechanism")
+    assert "kendall-ball-2 (6 items, epsilon 4" in run("privatize", source, target, *named, "kendall-ball-2").output
+    assert run("privatize", source, target, *named, "kendall-2").exit_code == 2
+    assert run("privatize", source, target, *named, "kendall").exit_code == 0
+    assert "(kendall at epsilon 4)" in " ".join(run("aggregate", target).output.split())
     assert run("privatize", source, target, "--epsilon", 4, "--protect", "answer").exit_code == 2
     audited = run("audit", "kendall", "--items", 4, "--epsilon", 2, "--protect", "ranking", "--exact")
     assert audited.exit_code == 0, audited.output

@@ -10,6 +10,7 @@ from rankdp.aggregation.estimates import Aggregate
 from rankdp.aggregation.means import Estimate
 from rankdp.aggregation.methods import Board
 from rankdp.errors import Unsupported
+from rankdp.privacy.guarantee import WHOLE_RANKING
 from rankdp.report.document import Report
 from rankdp.report.plots import intervals_figure
 from rankdp.report.results import Table, digits_for, shown
@@ -119,7 +120,10 @@ def answers_needed(result: Aggregate, board: Board) -> int | None:
 
 def _origin(result: Aggregate, method: str) -> str:
     """One sentence: how many voters, what their rankings went through, what orders the items."""
-    through = sorted({f"{made_by.name} at epsilon {float(made_by.epsilon):g}" for made_by in result.mechanisms})
+    promise = None if result.release is None else result.release.guarantee
+    whole = promise is not None and promise.protects == WHOLE_RANKING
+    epsilons = {(one.name, float(one.local_epsilon() if whole else one.epsilon)) for one in result.mechanisms}
+    through = sorted(f"{name} at epsilon {epsilon:.4g}" for name, epsilon in epsilons)
     shown = ", ".join(through[:4]) + (f" and {len(through) - 4} more" if len(through) > 4 else "")
     return f"{result.voters:,} privatized rankings ({shown}); items ordered by {method}. Aggregating costs no privacy."
 

@@ -79,6 +79,20 @@ class RegisteredName(click.Choice[str]):
     def choices(self, given: tuple[str, ...]) -> None: ...
 
 
+class MechanismName(RegisteredName):
+    """The name of a ranking mechanism; sizes of tiers or a radius may follow, as in kendall-ball-14."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The name, whose numbers the mechanism checks."""
+        from rankdp.mechanisms.rankings.tiers import read_name
+        from rankdp.mechanisms.registry import MECHANISMS
+
+        base, numbers = read_name(str(value))
+        if numbers and base in MECHANISMS and MECHANISMS[base].numbered:
+            return str(value)
+        return super().convert(value, param, ctx)
+
+
 def _mechanisms() -> tuple[str, ...]:
     from rankdp.mechanisms.registry import MECHANISMS
 
@@ -91,8 +105,8 @@ def _noises() -> tuple[str, ...]:
     return tuple(SCORE_MECHANISMS)
 
 
-MECHANISM = RegisteredName(_mechanisms)
-MECHANISM_OR_AUTO = RegisteredName(lambda: ("auto", *_mechanisms()))
+MECHANISM = MechanismName(_mechanisms)
+MECHANISM_OR_AUTO = MechanismName(lambda: ("auto", *_mechanisms()))
 NOISE = RegisteredName(_noises)
 
 PATH = click.Path(path_type=Path)
