@@ -181,7 +181,7 @@ def _comparisons(found: FileSummary, asked: dict[str, str] | None) -> None:
     votes = Comparisons.read(found.path, items_from_data=True, columns=asked, on_problem="drop")
     (counts,), said = count(votes, [None])  # once: a large file takes seconds
     found.items, found.rows["comparisons"] = votes.items, int(counts.half_wins.sum()) // 2
-    found.recognised.append(votes.recognised.partition(": ")[2].partition(" The list of ")[0])
+    found.recognised.append(votes.recognised.partition(": ")[2])
     found.facts |= {"Items": f"{len(votes.items):,}", "Comparisons": f"{found.rows['comparisons']:,}"}
     if dropped := {reason: count for reason, count in said.dropped.items() if reason != "both bad"}:
         found.asks |= {"drop", *(["outcomes"] if "missing outcome" in dropped else [])}

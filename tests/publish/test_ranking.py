@@ -365,7 +365,7 @@ def test_top(table):
 def test_warnings_of_the_public_design():
     table = pa.table({"winner": ["a", "c"] * 50, "loser": ["b", "d"] * 50})
     warnings = rank(table, 1, **options("outcome", items=(*ITEMS[:5], "zz"))).value.warnings
-    assert warnings[0] == "Never compared: e, zz."
+    assert warnings[0] == "Never compared: e and zz."
     assert warnings[1].startswith("The comparisons fall into 4 parts with nothing between them")
 
 
@@ -401,7 +401,9 @@ def test_warnings_of_unbeaten_items():
     most = counts.half_wins + counts.half_losses
     extreme = [item for item, wins, halves in zip("abc", noisy, most, strict=True) if wins >= halves or wins <= 0]
     assert extreme
-    assert f"Won or lost almost every comparison, so the score is mostly the prior: {', '.join(extreme)}." in warnings
+    assert (
+        f"Won or lost almost every comparison, so the score is mostly the prior: {' and '.join(extreme)}." in warnings
+    )
 
 
 def test_items_that_cannot_be_told_apart_are_named(table):

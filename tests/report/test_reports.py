@@ -24,7 +24,7 @@ from rankdp.publish.board_report import board_report, write_board
 from rankdp.publish.rank import rank
 from rankdp.report.document import COMPUTED, PROMISED, SURE, Report, check_outputs
 from rankdp.report.plots import new_figure
-from rankdp.report.results import ResultRow, ResultTable, leading, percent, rank_span, ticks
+from rankdp.report.results import ResultRow, ResultTable, Table, leading, percent, rank_span, ticks
 
 NASTY = ("<script>alert('x')</script>", 'a "quoted", name', "$\\frac{1$ & co", "[/bold]", "plain")
 FORMATS = (".csv", ".json", ".html", ".png", ".svg", ".pdf")
@@ -392,3 +392,14 @@ def test_long_lists_are_cut_in_pictures_and_whole_in_tables():
     assert page.tags.count("circle") == 80
     assert page.tags.count("tr") == 81
     assert np.isfinite(release.value.scores).all()
+
+
+def test_a_table_with_many_columns_continues_below_with_the_rows_that_go_on():
+    rows = [["long", *map(str, range(1, 11))], ["short", "1", *[""] * 9]]
+    page = Table(["name", *(f"round {n}" for n in range(1, 11))], rows).html()
+    first, second = page.split("</table>")[:2]
+    assert page.count("<table") == page.count("</table>") == 2
+    assert [first.count("<tr>"), second.count("<tr>")] == [3, 2]
+    assert "short" not in second
+    assert [head in first for head in ("round 5<", "round 6<")] == [True, False]
+    assert [head in second for head in ("round 5<", "round 6<")] == [False, True]

@@ -133,5 +133,6 @@ def compare_report(
         facts=lambda: {"protect": protect, "respondents": dict(needed), "recommended": best},
         tables=[Table(["mechanism", "respondents"], [[name, f"{count:,}"] for name, count in needed])],
         headline=f"{fewest:,} respondents suffice with {best}, whatever they prefer.",
-        words=[*([warning] if bad else []), f"rankdp privatize {chosen}"],
+        words=[warning] if bad else [],
+        command=f"rankdp privatize RANKINGS PRIVATE --epsilon {epsilon} {chosen}",
     )

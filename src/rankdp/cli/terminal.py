@@ -104,11 +104,11 @@ def _show(report: Report, name: str = "") -> None:
     if not report.shown_tables() and not report.parts:
         click.echo(report.title)
     for words in filter(None, [report.headline, *report.words]):
-        click.echo("\n" + textwrap.fill(words, min(100, shutil.get_terminal_size((100, 24)).columns)))
-    for words in (*report.sure, *report.computed):
+        click.echo(f"\n{_wrapped(words)}")
+    if report.command:
+        click.echo(f"\n{report.command}")
+    for words in (*report.sure, *report.computed, *report.promised()):
         say(words)
-    if report.release:
-        say(report.release.explain())
 
 
 def print_table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]], texts: int = 1) -> None:
@@ -121,7 +121,7 @@ def print_table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]],
     from rich.markup import escape
     from rich.table import Table
 
-    console = Console(width=None if sys.stdout.isatty() else 110, highlight=False)
+    console = Console(width=shutil.get_terminal_size((110, 24)).columns, highlight=False)
     lines = [list(row) for row in rows]
     parts = _fitting([list(heads), *lines], texts, console.width)
     for number, columns in enumerate(parts, 1):
@@ -155,6 +155,12 @@ def _fitting(lines: Sequence[Sequence[str]], texts: int, width: int) -> list[lis
     return parts
 
 
+def _wrapped(words: str) -> str:
+    """Lines as long as the terminal, or 100 characters; words stay whole, so that paths and commands can be copied."""
+    width = min(100, shutil.get_terminal_size((100, 24)).columns)
+    return textwrap.fill(words, width, break_long_words=False, break_on_hyphens=False)
+
+
 def many(count: int, noun: str) -> str:
     """A number of things: 1 ranking, 2 rankings."""
     return f"{count:,} {noun}{'s' * (count != 1)}"
@@ -164,6 +170,8 @@ def say(words: str) -> None:
     """Print a line on stderr, above a progress bar."""
     if Bar.shown and Bar.shown[-1]._live is not None:
         Bar.shown[-1]._live.console.print(words, markup=False, highlight=False)
+    elif sys.stderr.isatty():
+        click.echo(_wrapped(words), err=True)
     else:
         click.echo(words, err=True)
 

@@ -209,10 +209,7 @@ class Comparisons(VoteRules):
             parts.append(f"{columns.category!r} is the category")
         if columns.ignored:
             parts.append(f"ignored: {listed_names(columns.ignored)}")
-        text = f"{self.table.what}: {'; '.join(parts)}."
-        if self.items_from_data:
-            text += f" The list of {len(self.items)} items was taken from the votes, which makes it public."
-        return text
+        return f"{self.table.what}: {'; '.join(parts)}."
 
     def bound(self, c: int) -> Self:
         """The same votes with each voter counting for at most `c` comparisons, for protecting voters (see the module).

@@ -284,7 +284,7 @@ def _what_accuracy_needs(situation: Situation, request: Request, measure: Measur
         return Plan(situation, request, measure, target, EVERYDAY, choices, (*sentences, *situation.assumptions))
     choices = _choices(situation, request, measure, least, needs)
     known = [one for one in choices if not math.isnan(one.accuracy[measure.name])]
-    others = ", ".join(f"{one.name} {short(one.epsilon)}" for one in known[1:])
+    others = ", ".join(f"{one.name} {short(one.epsilon)}" for one in known[1:3])  # the table has all of them
     sentences = [
         f"For {situation.subject}, {shown} needs an epsilon of about {short(least)} with {choices[0].name}"
         + (f" ({others})." if others else ".")

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+_LINES = ("-", "--", "-.", (0, (6, 1, 1, 1, 1, 1)))  # beside colours, which not everyone can tell apart
+
+
 def plan_report(plan: Plan) -> Report:
     """The report of a plan: the sentence, the curve and the table.
 
@@ -52,12 +55,13 @@ def plan_report(plan: Plan) -> Report:
 
 def draw(plan: Plan, axes: Axes) -> None:
     """The measure against epsilon, one line per option; the target, if any, as a dotted line."""
-    for name, values in plan.curves.items():
+    for at, (name, values) in enumerate(plan.curves.items()):
         if not all(math.isnan(value) for value in values):
             if name in plan.situation.slow or np.isfinite(values).sum() < 2:
                 axes.plot(plan.epsilons, values, "o", color=COLOURS[name], label=name)
             else:
-                axes.plot(*smooth(plan.measure, plan.epsilons, values), color=COLOURS[name], label=name)
+                line = smooth(plan.measure, plan.epsilons, values)
+                axes.plot(*line, color=COLOURS[name], linestyle=_LINES[at % len(_LINES)], label=name)
     if plan.target is not None:
         axes.axhline(plan.target, color="0.5", linewidth=0.8, linestyle=":")
     axes.axvline(plan.epsilon, color="0.5", linewidth=0.8, linestyle=":")

@@ -110,6 +110,6 @@ def voter_bounds_report(
         facts=lambda: {"bounds": records, "recommended": best.most},
         tables=[Table(heads, rows)],
         headline=f"Use at most {best.most:,} comparison{'s' * (best.most > 1)} of each voter.",
-        words=[f"rankdp rank VOTES --epsilon {epsilon} --protect voter --max-per-voter {best.most}"],
+        command=f"rankdp rank VOTES --epsilon {epsilon} --protect voter --max-per-voter {best.most}",
         computed=["The guess must not come from the votes: the bound is published and would reveal them in part."],
     )

@@ -51,6 +51,7 @@ from rankdp.mechanisms.votes.protection import Protection
 from rankdp.privacy.bits import Bits, SeededBits
 from rankdp.rankers.bradley_terry import fit_wins
 from rankdp.rankers.links import LOGISTIC, Link
+from rankdp.report.results import listed
 from rankdp.types import Flags, Floats, Longs
 
 PAIRINGS = ("unknown", "random", "matched")
@@ -61,6 +62,7 @@ DEGREES, FIRST = Fraction(1, 10), Fraction(1, 4)
 _TABLE_ERROR = 1.25  # the error of the table that is accepted, over that of residuals, because it assumes nothing
 _HESSIAN = 0.1  # the share of epsilon that the ridge of objective perturbation costs
 _NOISE_DEVIATIONS = 3.0  # a released number of comparisons up to this many deviations of noise may truly be 0
+_NAMED = 4  # items in a warning
 _FEWEST, _MOST_LEADS = 100, 10**7
 _SEED = 1  # of the noise in the draws: public, so that a page can be reproduced
 
@@ -294,7 +296,8 @@ def design_warnings(public: Public) -> list[str]:
 
 
 def _first_names(names: list[str]) -> str:
-    return ", ".join(names[:10]) + (" …" if len(names) > 10 else "")
+    more = [f"{len(names) - _NAMED:,} more"] if len(names) > _NAMED else []
+    return listed([*names[:_NAMED], *more], "and")
 
 
 def _extremes(items: tuple[str, ...], half_wins: Longs, halves: Longs) -> list[str]:

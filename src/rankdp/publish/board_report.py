@@ -9,12 +9,13 @@ from typing import Any
 from rankdp.privacy.exact import shown
 from rankdp.privacy.release import Release
 from rankdp.publish.categories import Boards
-from rankdp.publish.leaderboard import Leaderboard
+from rankdp.publish.leaderboard import LIMITS, Leaderboard
 from rankdp.report.document import Report
-from rankdp.report.results import Table, digits_for
+from rankdp.report.results import Table, digits_for, listed
 from rankdp.report.results import shown as number
 
 _GRID = 12  # items in the table of who beats whom
+_NAMED = 4  # categories in a sentence
 
 
 def board_report(release: Release[Leaderboard], title: str = "Leaderboard") -> Report:
@@ -35,7 +36,8 @@ def board_report(release: Release[Leaderboard], title: str = "Leaderboard") -> R
         headline=board.headline(),
         results=board.results(),
         tables=_tables(board),
-        warnings=board.warnings,
+        warnings=[words for words in board.warnings if words not in LIMITS],
+        limits=[words for words in board.warnings if words in LIMITS],
         sure=_meaning(board),
         figure=lambda: board.plot(title),
         release=release,
@@ -78,13 +80,27 @@ def boards_report(release: Release[Boards], title: str = "Leaderboards") -> Repo
             "by": release.value.by,
             "boards": {name: {"epsilon": own[name], **_facts(board)} for name, board in boards.items()},
         },
-        warnings=everywhere,
+        headline=_clear(release.value),
+        warnings=[words for words in everywhere if words not in LIMITS],
+        limits=[words for words in everywhere if words in LIMITS],
         sure=_meaning(level),
         computed=[f"One board for each category in {release.value.by!r}. Epsilon of each board: {shares}."],
         figure=lambda: release.value.plot(title),
         release=release,
         parts=parts,
     )
+
+
+def _clear(boards: Boards) -> str:
+    """On how many boards one item alone may be the first; nothing where errors are not known."""
+    if any(board.best_probability is None for board in boards.boards.values()):
+        return ""
+    firsts = {name: board.items[0] for name, board in boards.boards.items() if (board.rank_low[1:] > 1).all()}
+    named = (
+        f": {listed([f'{item} in {name}' for name, item in firsts.items()], 'and')}" if len(firsts) <= _NAMED else ""
+    )
+    how_many = str(len(firsts)) if firsts else "none"
+    return f"One item clearly ranks first in {how_many} of {len(boards.boards)} categories{named if firsts else ''}."
 
 
 def _shared(warnings: list[tuple[str, ...]]) -> list[str]:

@@ -40,7 +40,7 @@ from rankdp.privacy.guarantee import Guarantee
 from rankdp.privacy.ledger import Ledger, paid
 from rankdp.privacy.release import Release, released
 from rankdp.publish.covariate_scores import CovariateVotes
-from rankdp.publish.leaderboard import Leaderboard
+from rankdp.publish.leaderboard import CATEGORIES_FROM_VOTES, CATEGORIES_PUBLIC, Leaderboard
 from rankdp.publish.rank import BoardRequest, CountedVotes
 from rankdp.report.notebook import Displayable
 from rankdp.report.plots import intervals_figure
@@ -225,9 +225,9 @@ class CountedBoards:
         """The board, with a warning about what the guarantee does not cover."""
         notes = []
         if self.protection.design_public:
-            notes = ["In which category a comparison was made is public, as who was compared with whom is."]
+            notes = [CATEGORIES_PUBLIC]
         elif self.from_data:
-            notes = ["The list of categories was taken from the votes: which of them occur is not protected."]
+            notes = [CATEGORIES_FROM_VOTES]
         return replace(board, warnings=(*board.warnings, *notes))
 
 

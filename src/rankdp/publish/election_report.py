@@ -6,13 +6,11 @@ from os import PathLike
 from typing import Any
 
 from rankdp.privacy.release import Release
-from rankdp.publish.election_result import Election
+from rankdp.publish.election_result import CANDIDATES_FROM_BALLOTS, Election
 from rankdp.report.document import Report
 from rankdp.report.results import Table
 
-_SURE = "Each interval holds the exact count with a probability of {level:.0%}, and each range of ranks the exact rank."
 _MOST_PAIRS = 12  # candidates whose margins a page shows as a table
-_ROUNDS = 8  # of one table
 _MARGINS = "A margin is how many more ballots put one candidate above another than the other way round."
 _POINTS = "Borda points (one for every candidate ranked lower) do not decide."
 _DUELS = "The order goes by duels won less duels lost, then by Borda points (one for every candidate ranked lower)."
@@ -72,8 +70,9 @@ def election_report(release: Release[Election], title: str = "Election result") 
         results=result.results() if result.scores else None,
         tables=_details(result) if result.scores else [_names(result)],
         words=_more(result),
-        warnings=result.warnings,
-        sure=[_SURE.format(level=result.level)] if result.scores and not release.provenance.exact else [],
+        warnings=[words for words in result.warnings if words != CANDIDATES_FROM_BALLOTS],
+        limits=[CANDIDATES_FROM_BALLOTS] if CANDIDATES_FROM_BALLOTS in result.warnings else [],
+        sure=_sure(result) if result.scores and not release.provenance.exact else [],
         computed=[
             *([f"{_COUNTED[result.rule]}{noisy} {_METHODS.get(result.method, '')}".strip()] if result.scores else []),
             *([_EQUAL_VOTES if result.rounds else _EQUALS] if release.provenance.exact else []),
@@ -116,6 +115,18 @@ def _more(result: Election) -> list[str]:
         told = ", ".join(f"{name} {value:.1%}" for name, value in values.items())
         said.append(f"Of their ballots' worth, this share went on from those elected: {told}.")
     return [" ".join(said)] if said else []
+
+
+def _sure(result: Election) -> list[str]:
+    """What intervals and ranges of ranks mean."""
+    if not result.rounds:
+        ranks = "and each range of ranks the exact rank."
+    else:
+        ranks = (
+            "in these rounds. A range of ranks compares two candidates in the last round that counted both; after a "
+            "close round the exact count may go on otherwise."
+        )
+    return [f"Each interval holds the exact count with a probability of {result.level:.0%}, {ranks}"]
 
 
 def _facts(result: Election) -> dict[str, Any]:
@@ -179,11 +190,11 @@ def _details(result: Election) -> list[Table]:
     title = "Margins of the row over the column"
     if result.margin_half_width:
         title += f", ± {_count(result.margin_half_width)} each"
-    return [Table(["", "candidate", *numbers], rows, texts=2, title=title)]
+    return [Table(["place", "candidate", *numbers], rows, texts=2, title=title)]
 
 
 def _transcript(result: Election) -> list[Table]:
-    """A column for each round; a candidate's last tally says what became of it. Many rounds fill several tables."""
+    """A column for each round; a candidate's last tally says what became of it."""
     rows, exact = [], result.low == result.high
     for name in result.items:
         cells = []
@@ -206,13 +217,7 @@ def _transcript(result: Election) -> list[Table]:
         title += f", ± {_span([one.half_width for one in result.rounds])} each"
         if len(result.rounds) > 1:
             title += f" (gains ± {_span([one.gain_half_width for one in result.rounds[1:]])})"
-    tables = []
-    for first in range(1, len(heads), _ROUNDS):
-        shown = slice(first, first + _ROUNDS)
-        part = f", rounds {first} to {len(heads[: shown.stop]) - 1}" if len(heads) > _ROUNDS + 1 else ""
-        kept = [row for row in rows if any(row[shown])]
-        tables.append(Table([heads[0], *heads[shown]], [[row[0], *row[shown]] for row in kept], title=f"{title}{part}"))
-    return tables
+    return [Table(heads, rows, title=title)]
 
 
 def _span(widths: list[float]) -> str:

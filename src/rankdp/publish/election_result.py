@@ -15,7 +15,8 @@ from rankdp.report.results import ResultRow, ResultTable, listed
 from rankdp.types import Floats
 
 _HIGHEST = 0.999  # a probability above it is not told
-TOLD = 0.05  # a floor below this tells nothing
+TOLD = 0.5  # a floor below this does not even say that the result is more likely right than wrong
+CANDIDATES_FROM_BALLOTS = "The list of candidates was taken from the ballots: who is listed at all is not protected."
 RULE_NAMES = {
     "plurality": "first places",
     "borda": "Borda's count",
@@ -128,7 +129,7 @@ class Election(Displayable):
         else:
             said = [f"There is no Condorcet winner{of}: {nobody}."]
         if self.at_least and (self.winners_probability or 0) < TOLD:
-            said.append("The noise is too large to say how likely the exact count gives the same.")
+            said.append("With this noise, some rounds are too close to say how likely the exact count gives the same.")
         elif self.winners_probability is not None and self.low != self.high:
             least = "at least " if self.at_least and self.winners_probability <= _HIGHEST else ""
             same = f"elects the same candidate{'s' * (len(self.winners) > 1)}"

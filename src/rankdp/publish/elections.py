@@ -49,7 +49,7 @@ from rankdp.publish.ballot_rules import (
     vote_noise,
 )
 from rankdp.publish.election_draws import Number, by_pairs, by_scores
-from rankdp.publish.election_result import Election
+from rankdp.publish.election_result import CANDIDATES_FROM_BALLOTS, Election
 from rankdp.publish.limits import checked_delta, checked_epsilon
 from rankdp.publish.runoff_draws import by_rounds
 from rankdp.rankers.runoff import METHODS, UNTIL, Piles, run
@@ -279,7 +279,7 @@ class CountedBallots:
         result = replace(self._counted(mechanism, bits), cleaning=ballots.cleaning.sentence)
         warnings = [*result.warnings]
         if ballots.items_from_data:
-            warnings.append("The list of candidates was taken from the ballots: who is listed at all is not protected.")
+            warnings.append(CANDIDATES_FROM_BALLOTS)
         low, high = result.ballots_low, result.ballots_high
         if asked.turnout is not None and low is not None and high is not None and not asked.protection.count_public:
             voting = asked.rule == "plurality"  # blank ballots are missing in the sum of the votes

@@ -17,6 +17,11 @@ from rankdp.report.results import ResultRow, ResultTable, leading, percent
 from rankdp.types import Floats, Longs
 
 ELO = 400 / math.log(10)
+ITEMS_FROM_VOTES = "The list of items was taken from the votes: which items occur is not protected."
+CATEGORIES_FROM_VOTES = "The list of categories was taken from the votes: which of them occur is not protected."
+CATEGORIES_PUBLIC = "In which category a comparison was made is public, as who was compared with whom is."
+LIMITS = frozenset({ITEMS_FROM_VOTES, CATEGORIES_FROM_VOTES, CATEGORIES_PUBLIC})
+"""The warnings of a board that its promise leaves something out: a page tells them with the promise."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ from rankdp.privacy.zcdp import rho_of
 from rankdp.publish import board_estimators, leaderboard
 from rankdp.publish.board_estimators import DENSE_UP_TO, PAIRINGS, Estimate, HiddenDesign, Public
 from rankdp.publish.covariate_scores import CovariateVotes
-from rankdp.publish.leaderboard import Leaderboard
+from rankdp.publish.leaderboard import ITEMS_FROM_VOTES, Leaderboard
 from rankdp.publish.limits import check_noise, checked_delta, checked_epsilon, checked_prior
 from rankdp.publish.voter_bound import BOUNDS, SHARE, UnboundedVotes
 from rankdp.rankers.links import LOGISTIC, Link
@@ -432,4 +432,4 @@ def _item_warnings(votes: Comparisons, protection: Protection) -> list[str]:
     """A warning if the list of items comes from secret votes: the guarantee does not cover it."""
     if not votes.items_from_data or protection.design_public:
         return []
-    return ["The list of items was taken from the votes: which items occur is not protected."]
+    return [ITEMS_FROM_VOTES]

@@ -75,6 +75,10 @@ class Report:
         Paragraphs below the table of a page, and below a picture.
     warnings
         Sentences that must not be missed: one note below the headline.
+    command
+        A line for a terminal, with which to go on.
+    limits
+        What the promise leaves out beside its own limits: told with it.
     sure, computed
         Paragraphs that the page folds under "How sure is this?" and "How it was computed".
     figure
@@ -96,6 +100,8 @@ class Report:
     tables: Sequence[Table] = ()
     words: Sequence[str] = ()
     warnings: Sequence[str] = ()
+    command: str = ""
+    limits: Sequence[str] = ()
     sure: Sequence[str] = ()
     computed: Sequence[str] = ()
     figure: Callable[[], Figure] | None = None
@@ -207,22 +213,27 @@ class Report:
             table,
             *(table.html() for table in self.tables if not table.title),
             *map(paragraph, self.words),
+            f"<pre>{html.escape(self.command)}</pre>" if self.command else "",
             self._drawn() if self.results is None else "",
         ]
 
     def _folded(self) -> list[str]:
         """What is visible after a click."""
         tables = [(table.title, dataclasses.replace(table, title="").html()) for table in self.tables if table.title]
-        texts = [(SURE, self.sure), (PROMISED, self._promised()), (COMPUTED, self.computed)]
+        promised = []
+        if self.release and self.release.guarantee:  # a page without a promise says so at the top
+            origin = self.release.provenance
+            made = f"Made by rankdp {origin.version} ({origin.mechanism}) on {origin.when[:10]}."
+            promised = [*self.promised(), made]
+        texts = [(SURE, self.sure), (PROMISED, promised), (COMPUTED, self.computed)]
         folded = [*tables, *((title, "".join(map(paragraph, words))) for title, words in texts if words)]
         return [_fold(title, inside) for title, inside in folded]
 
-    def _promised(self) -> list[str]:
-        """The guarantee and the origin; a rehearsal has no guarantee and says so above."""
-        if self.release is None or self.release.guarantee is None:
+    def promised(self) -> list[str]:
+        """The guarantee and what it leaves out, or that there is none."""
+        if self.release is None:
             return []
-        origin = self.release.provenance
-        return [self.release.explain(), f"Made by rankdp {origin.version} ({origin.mechanism}) on {origin.when[:10]}."]
+        return [self.release.explain(), *(self.limits if self.release.guarantee else ())]
 
     def _saved(self) -> str:
         """Links to the records, the facts and the picture inside the page."""
@@ -249,9 +260,9 @@ class Report:
         """
         if self.figure is None:
             raise Unsupported(f"{self.title}: there is nothing to draw; choose .csv, .json or .html")
-        promised = [self.release.explain()] if self.release else []
+        promised = " ".join(self.promised())
         of_parts = [f"{part.title}: {words}" for part in self.parts for words in part.warnings]
-        below = [*filter(None, [self.headline]), *self.words, *self.warnings, *of_parts, *promised]
+        below = [*filter(None, [self.headline]), *self.words, *self.warnings, *of_parts, *filter(None, [promised])]
         return picture(self.figure(), kind, below, self.headline or self.title)
 
     def _drawn(self) -> str:

@@ -20,6 +20,7 @@ _TICKS = 5  # at most about this many, so that their numbers fit above a bar
 _MARGIN = 3.0  # percent of a bar's width on either side, so that no dot is cut
 _NAMED = 4  # names in a sentence
 _WIDE = 7  # columns above which cells may be broken
+_MOST_COLUMNS = 8  # of numbers, side by side; a table with more continues below
 _REACH = 4  # usual half-widths; longer intervals are cut, so that one unknown item does not squeeze all others
 
 
@@ -65,15 +66,21 @@ class Table:
         return "\n".join([*aligned, *more])
 
     def html(self) -> str:
-        """The table as an element of a page."""
+        """The table as an element of a page; one with many columns of numbers becomes several tables."""
+        numbers = range(self.texts, len(self.heads))
+        parts = math.ceil(len(numbers) / _MOST_COLUMNS) or 1
+        size = math.ceil(len(numbers) / parts)
+        return "\n".join(self._part(numbers[part * size : (part + 1) * size], parts > 1) for part in range(parts))
+
+    def _part(self, numbers: Sequence[int], some: bool) -> str:
+        """The columns of text and these columns of numbers; of some columns only the rows that are not empty there."""
+        places = [*range(self.texts), *numbers]
         body = "\n".join(
-            _line(
-                _cell(cell, "text" * (place < self.texts), head)
-                for place, (cell, head) in enumerate(zip(row, self.heads, strict=False))
-            )
+            _line(_cell(row[place], "text" * (place < self.texts), self.heads[place]) for place in places)
             for row in self.rows
+            if not some or any(row[place] for place in numbers)
         )
-        heads = _line(_head(head, "text" * (place < self.texts)) for place, head in enumerate(self.heads))
+        heads = _line(_head(self.heads[place], "text" * (place < self.texts)) for place in places)
         caption = f"<caption>{html.escape(self.title)}</caption>" if self.title else ""
         kind = "'cells wide'" if len(self.heads) > _WIDE else "cells"
         return f"<table class={kind}>{caption}<thead>{heads}</thead><tbody>\n{body}\n</tbody></table>"
