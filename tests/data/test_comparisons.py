@@ -220,6 +220,28 @@ def real(directory, name, **options):
     return Comparisons.read(path, **options)
 
 
+@pytest.fixture
+def four_threads():
+    before = pa.cpu_count()
+    pa.set_cpu_count(4)
+    yield
+    pa.set_cpu_count(before)
+
+
+@pytest.mark.usefixtures("four_threads")
+def test_a_load_stays_with_its_rows_however_a_table_is_cut():
+    voters = (1000 * np.random.default_rng(31).random(60_000) ** 3).astype(np.int64)
+    load = np.bincount(voters)[voters]
+    heavy, steps = load > np.median(load), np.minimum(STEPS, 8 * STEPS // load)
+    expected = [2 * steps[heavy].sum(), 2 * steps[~heavy].sum()]
+    names = np.array(["b", "a"])[heavy.astype(int)]
+    table = pa.table({"voter": voters, "winner": names, "loser": np.full(len(voters), "c")})
+    for rows in (60_000, 20_000, 5000) * 6:
+        pieces = pa.concat_tables([table.slice(first, rows) for first in range(0, len(table), rows)])
+        counts = Comparisons.of(pieces, items=["a", "b", "c"]).bound(8).count()
+        assert counts.half_wins_first.tolist() == expected
+
+
 def test_llmfao(data_directory):
     options = {"items": data_directory / "llmfao_votes/items.csv"}
     votes = real(data_directory, "llmfao_votes/comparisons.csv", **options)

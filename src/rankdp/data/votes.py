@@ -180,7 +180,11 @@ def _judged(table: Asked, votes: VoteRules) -> Any:
     if voter is None:
         return rows.with_columns(**sound)
     rows = rows.with_columns(rd_voter=nw.col(voter), **sound)
-    return rows.with_columns(rd_load=nw.col("rd_amount").sum().over("rd_voter"))
+    load = nw.col("rd_amount").sum()
+    if isinstance(rows, nw.DataFrame):
+        # on Arrow, `over` takes a column out of a join by threads, whose rows may come in another order
+        return rows.join(rows.group_by("rd_voter").agg(rd_load=load), on="rd_voter", how="left")
+    return rows.with_columns(rd_load=load.over("rd_voter"))
 
 
 def _loads(table: Asked, votes: VoteRules) -> Any:
