@@ -61,6 +61,8 @@ def test_budgets_of_either_unit_pay_at_the_epsilon_of_theirs(tmp_path):
     assert spent(ranking) == 4
     rankdp.privatize(poll(), 1, mechanism="kendall", ledger=ranking.using(convert=True))
     assert spent(ranking) == 4 + 3
+    with pytest.raises(rankdp.BudgetExceeded, match="an epsilon of 3 for one whole ranking would still fit"):
+        rankdp.privatize(poll(), 2, mechanism="kendall", ledger=ranking.using(convert=True))
     position = rankdp.Ledger.create(tmp_path / "position.db", "poll", ITEM_POSITION, 10)
     rankdp.privatize(poll(), 4, protect="ranking", ledger=position.using(convert=True))
     assert spent(position) == 4

@@ -2,7 +2,8 @@
 
 - An event is a ``ZCDpEvent``: of the stated rho, or of eps^2/2 for a pure guarantee, which is what eps-DP implies (Bun
   and Steinke 2016, Proposition 3.3). Rényi accountants take it, alone, repeated and composed.
-  ``RandomizedResponseDpEvent`` would be tighter for one pure release, but dp_accounting 0.6 counts a repeated one once.
+  ``RandomizedResponseDpEvent`` would be tighter for one pure release, but the PLD
+  accountant of dp_accounting 0.6 counts a repeated one once.
 - Every guarantee has a privacy loss distribution, the largest that (eps, delta) allows (Kairouz, Oh and Viswanath
   2015).
 

@@ -414,7 +414,7 @@ def _exceeded(budget: Budget, asked: Guarantee, place: tuple[str, str] | None, w
         allowed = terms.delta / 2 if after.mode == "split" else terms.delta
         lines.append(f"delta: requested {shown(asked.delta)}, spent {shown(account.total().delta)} of {shown(allowed)}")
     lines.append(
-        f"an epsilon of {shown(fits, up=False)} would still fit"
+        f"an epsilon of {shown(fits, up=False)}{f' for {budget.protects}' if words else ''} would still fit"
         + (f" with delta {shown(asked.delta)}" if asked.delta else "")
         if fits
         else "nothing of this kind fits any more"
