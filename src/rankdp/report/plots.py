@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _DESCRIBED = {"png": "Description", "svg": "Description", "pdf": "Subject"}
 _SHOWN, _LONGEST_NAME = 60, 30  # items of a plot of intervals, and characters of their names
+_TITLE = 50  # letters of a line of a title, which may have three
 _METHODS = {"bradley-terry": "#0072B2", "wins": "#D55E00", "copeland": "#CC79A7"}
 _ONE = "#0072B2"  # a plan for an election has one curve, that of its rule
 _METHODS |= dict.fromkeys(("plurality", "borda", "irv", "stv", "kemeny", "ranked-pairs", "schulze", "condorcet"), _ONE)
@@ -167,9 +168,9 @@ def _draw_intervals(table: ResultTable, axes: Axes, title: str, shown: int) -> N
         axes.axvline(table.line, color=SERIES[1], linestyle="--")
     axes.set_yticks(places, [unformatted(_cut(row.name)) for row in rows])
     axes.set_ylim(shown - 0.4, -0.6)
-    axes.set(xlabel=unformatted(label), title=unformatted(title))
+    axes.set(xlabel=unformatted(label), title=unformatted(textwrap.fill(_cut(title, 3 * _TITLE), _TITLE)))
     axes.grid(axis="x", color="0.93")
 
 
-def _cut(name: str) -> str:
-    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
+def _cut(name: str, longest: int = _LONGEST_NAME) -> str:
+    return name if len(name) <= longest else name[: longest - 1] + "…"
