@@ -13,11 +13,8 @@ every voter.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
-from itertools import groupby
-from operator import itemgetter
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -227,28 +224,6 @@ def shuffle(values: list[int]) -> list[int]:
     return values
 
 
-def break_ties(
-    ranks: Sequence[int], items: list[int], names: Sequence[str], ties: ReadTies, at: Callable[[], str]
-) -> list[int]:
-    """One voter's items (sorted by rank, tied ones as listed) in their final order, or a sentence.
-
-    After k items tied at rank r the next rank is r + 1 (dense ranks) or r + k (competition ranks).
-    """
-    result: list[int] = []
-    allowed = {1}
-    for rank, entries in groupby(zip(ranks, items, strict=True), itemgetter(0)):
-        group = [item for _, item in entries]
-        if rank not in allowed:
-            raise InputError(f"{at()}: rank {min(allowed)} is missing but {names[group[0]]!r} has rank {rank}")
-        if len(group) > 1:
-            if ties == "refuse":
-                raise refuse_tie(at(), [names[item] for item in group], rank)
-            group = shuffle(group) if ties == "random" else group
-        result += group
-        allowed = {rank + 1, rank + len(group)}
-    return result
-
-
 def orders_from_ranks(ranks: Any, items: Iterable[Any] | None, ties: Ties) -> tuple[Ints, tuple[str, ...]]:
     """Orders from an n x m table of ranks (1 the best; 0, NaN or None if not listed), and the items."""
     one_of("ties", ties, get_args(Ties))
@@ -301,26 +276,30 @@ def orders_from_long(
     """Orders from entries (voter, item, rank), and which places have the rank of the one before.
 
     Voters and items count from 0, `where` tells an entry. Without a `shape` the last voter and longest order say it.
+    After k items tied at rank r the next rank is r + 1 (dense ranks) or r + k (competition ranks).
     """
     _refuse_repeats(voters, items, names, where)
-    sorting = np.lexsort((ranks, voters))  # stable: tied items stay as listed
-    voter, rank = voters[sorting], ranks[sorting]
+    lots = np.frombuffer(secrets.token_bytes(8 * len(ranks)), np.uint64) if ties == "random" else np.arange(len(ranks))
+    sorting = np.lexsort((lots, ranks, voters))
+    voter, rank, item = voters[sorting], ranks[sorting], items[sorting]
     lengths = np.bincount(voter, minlength=shape[0] if shape else 0)
-    starts = np.cumsum(lengths) - lengths
-    place = np.arange(len(voter)) - starts[voter]
+    place = np.arange(len(voter)) - (np.cumsum(lengths) - lengths)[voter]
+    again = (place > 0) & (rank == np.roll(rank, 1))
+    begins = np.flatnonzero(~again)
+    before = np.where(place[begins] > 0, rank[begins - 1], 0)
+    step = rank[begins] - before
+    gaps = begins[(step != 1) & ((before == 0) | (step != begins - np.roll(begins, 1)))]
+    wrong = np.sort(np.concatenate([gaps, np.flatnonzero(again)]) if ties == "refuse" else gaps)
+    if wrong.size:
+        at = int(wrong[0])
+        said, name = where(int(sorting[at])), names[item[at]]
+        if again[at]:
+            raise refuse_tie(said, (names[item[at - 1]], name), int(rank[at]))
+        missing = int(rank[at - 1]) + 1 if place[at] else 1
+        raise InputError(f"{said}: rank {missing} is missing but {name!r} has rank {rank[at]}")
     orders = np.full(shape or (len(lengths), int(lengths.max())), -1, np.int32)
-    orders[voter, place] = items[sorting]
     tied = np.zeros(orders.shape, np.bool_)
-    tied[voter[1:], place[1:]] = (voter[1:] == voter[:-1]) & (rank[1:] == rank[:-1])
-    wrong = rank != place + 1
-    for row in np.unique(voter[wrong]).tolist():
-        start, length = int(starts[row]), int(lengths[row])
-        entries = slice(start, start + length)
-        first = start + int(wrong[entries].argmax())
-        listed = orders[row, :length].tolist()
-        orders[row, :length] = break_ties(
-            rank[entries].tolist(), listed, names, ties, partial(where, int(sorting[first]))
-        )
+    orders[voter, place], tied[voter, place] = item, again
     return orders, tied
 
 
