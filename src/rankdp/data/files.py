@@ -1,16 +1,7 @@
 """Files of rankings: one way to open them, one way to write them, whatever the format.
 
-Reading. The ending says the format and the header the layout:
-
-- CSV (`.csv`, `.tsv`), wide: `voter, rank_1, rank_2, …`, one line per ranking, blank at its end;
-- CSV, long: `voter, item, rank`, one line per listed item;
-- Parquet (`.parquet`, `.pq`): the same wide or long columns; items as text, dictionaries or whole numbers;
-- JSON (`.jsonl`, `.ndjson`, `.json`): an object per line, or an array of objects, with the same columns;
-- Excel (`.xlsx`): one sheet with the same columns;
-- PrefLib (`.soc`, `.soi`, `.toc`, `.toi`) and BLT (`.blt`): counted orders, one row for each voter that is counted.
-
-`rankdp.data.columns` lists the other names of columns that are recognised, such as the names that survey tools use.
-All but Parquet and Excel may be compressed (`.csv.gz`, `.csv.zst`, `.csv.bz2`).
+Reading. The ending says the format (``_FORMATS``), the header the layout (`rankdp.data.columns`). In PrefLib and BLT
+files orders are counted, and give one row for each voter that is counted. All but Parquet and Excel may be compressed.
 
 A cell may spell *missing* as a blank, NA, N/A, NaN, nan, null, NULL, None or -, one way in one file; a name
 that `items=` lists is an item all the same. Spaces around an item's name are not part of it. Without `items=`
