@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import shutil
 import subprocess
 import time
 from contextlib import contextmanager
+from pathlib import Path
 
 import httpx
 import pytest
@@ -17,7 +17,7 @@ from test_survey_kills import free_port
 from rankdp_web.surveys import create_survey
 
 DRIVER, SCREEN = shutil.which("WebKitWebDriver"), shutil.which("Xvfb")
-BROWSER = next(iter(glob.glob("/usr/lib/*/webkit2gtk-4.*/MiniBrowser")), None)
+BROWSER = next(Path("/usr/lib").glob("*/webkit2gtk-4.*/MiniBrowser"), None)
 SECONDS = 30
 
 pytestmark = [
@@ -42,7 +42,7 @@ class WebKit:
 
     def __init__(self, driver):
         self.client = httpx.Client(base_url=driver, timeout=2 * SECONDS)
-        options = {"binary": BROWSER, "args": ["--automation"]}
+        options = {"binary": str(BROWSER), "args": ["--automation"]}
         wanted = {"acceptInsecureCerts": True, "webkitgtk:browserOptions": options}
         opened = self.post("/session", capabilities={"alwaysMatch": wanted})
         self.client.base_url = f"{driver}/session/{opened['sessionId']}"
