@@ -16,6 +16,7 @@ from typing import Any
 
 from rankdp.checks import whole
 from rankdp.errors import InputError, Unsupported
+from rankdp.inference.draws import reach
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.mechanisms.rankings.top_ball import TopBall
 from rankdp.mechanisms.registry import Protect
@@ -76,4 +77,4 @@ def meaning(items: int, epsilon: str, answers: int, protect: Protect = "ranking"
     known = {"sure": sure(float(exact)), "answers": f"{answers:,}"}
     error = worst_error(made, answers)
     right = math.floor(100 * NormalDist().cdf(1 / (2 * error)))
-    return known | {"reach": f"{1.96 * error:.1f}", "right": str(min(right, 99)) if right >= 55 else ""}
+    return known | {"reach": f"{reach(0.95) * error:.1f}", "right": str(min(right, 99)) if right >= 55 else ""}

@@ -32,6 +32,7 @@ from rankdp.data.files import open_writer
 from rankdp.data.frames import OFFSET
 from rankdp.data.rankings import Rankings
 from rankdp.errors import InputError, Setting
+from rankdp.inference.draws import reach
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.mechanisms.registry import Protect, check_choice, mechanism, named
 from rankdp.privacy.bits import SecureBits
@@ -446,7 +447,7 @@ def promised(survey: Survey) -> Mapping[str, Any]:
     """
     made = mechanism_of(survey)
     epsilon = positive(survey.epsilon)
-    reach = 1.96 * worst_error(made, 500)
+    half_width = reach(0.95) * worst_error(made, 500)
     return {
         "factor": odds_factor(epsilon),
         "whole": odds_factor(guarantee_of(survey).to_local_dp().epsilon),
@@ -454,7 +455,7 @@ def promised(survey: Survey) -> Mapping[str, Any]:
         "sure": sure(float(epsilon)),
         "epsilon": survey.epsilon,
         "kept": kept(made),
-        "reach": f"{reach:.1f}" if reach < made.items else "",
+        "reach": f"{half_width:.1f}" if half_width < made.items else "",
     }
 
 
