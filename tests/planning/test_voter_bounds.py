@@ -25,7 +25,7 @@ def test_the_best_bound_is_the_best_of_the_plans():
         assert math.isclose(choice.accuracy["half_width"], bound.half_width)
         assert math.isclose(choice.accuracy["pairs"], bound.pairs)
     assert bounds[0].half_width < 1.03 * min(bound.half_width for bound in bounds)
-    assert bounds[0].most == 1
+    assert bounds[0].most == 2
 
 
 def test_more_privacy_asks_for_smaller_bounds():
@@ -45,5 +45,5 @@ def test_refusals_and_the_command():
         voter_bounds(5, {0: 3}, 1)
     words = ["plan", "voters", "--items", "20", "-e", "1", "--votes-per-voter"]
     shown = CliRunner().invoke(cli, [*words, "1:5000,5:2000,50:200,1000:10"])
-    assert "--max-per-voter 1" in shown.output
+    assert "--max-per-voter 2" in shown.output
     assert CliRunner().invoke(cli, [*words, "1-5"]).exit_code == 2

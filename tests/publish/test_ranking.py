@@ -11,7 +11,14 @@ from support import generator
 from rankdp.data.comparisons import Comparisons
 from rankdp.data.counts import STEPS
 from rankdp.errors import InputError, RankdpError, Unsupported
-from rankdp.mechanisms.votes.noisy_counts import NoisyCounts, NoisyWins
+from rankdp.mechanisms.votes.noisy_counts import (
+    NoisyCounts,
+    NoisyDegrees,
+    NoisyDifferences,
+    NoisyResiduals,
+    NoisyTable,
+    NoisyWins,
+)
 from rankdp.mechanisms.votes.objective import ObjectivePerturbation
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.privacy.bits import SeededBits
@@ -259,6 +266,28 @@ def test_few_items_have_a_table_and_many_have_residuals():
     matched = HiddenDesign(Protection("comparison"), Fraction(1), pairing="matched")
     assert [matched.kind(items) for items in (8, 9)] == ["table", "objective"]
     assert HiddenDesign(Protection("comparison"), Fraction(1), link=known_link("secant")).kind(4) == "objective"
+
+
+@pytest.mark.parametrize("delta", [0, "1e-6"])
+def test_degrees_that_show_many_comparisons_lead_to_the_table(delta, request):
+    """Where their number is secret: a tenth of epsilon for degrees, the rest for the table, nothing twice."""
+    hidden, random = HiddenDesign(Protection("voter", 1), Fraction(1), Fraction(delta)), generator(request)
+    assert hidden.kind(12) == "residuals"
+    for many, kinds in ((10, [NoisyDegrees, NoisyDifferences, NoisyResiduals]), (4000, [NoisyDegrees, NoisyTable])):
+        seen = []
+
+        def release(noisy, many=many, seen=seen):
+            seen.append(noisy)
+            counts = {NoisyDegrees: 11 * many, NoisyTable: many, NoisyDifferences: 0, NoisyResiduals: 0}[type(noisy)]
+            numbers = np.full(132 if isinstance(noisy, NoisyTable) else 12, float(counts))
+            return numbers + random.laplace(0, 1, len(numbers))
+
+        found = hidden.estimate("residuals", 12, None, release)
+        assert [type(noisy) for noisy in seen] == kinds
+        assert sum(noisy.share for noisy in seen) == 1
+        assert (found.table is not None) == (many == 4000)
+        assert found.parameters["mechanism"] == ("table" if many == 4000 else "residuals")
+    assert seen[1].count_variance > hidden.table().count_variance  # noise for nine tenths of epsilon
 
 
 @pytest.mark.parametrize(("items", "epsilon", "moved"), [(5, "0.01", 1), (50, 1, 10), (300, 100, 1)])

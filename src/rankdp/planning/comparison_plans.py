@@ -25,7 +25,7 @@ from rankdp.mechanisms.votes.noisy_counts import NoisyCounts, NoisyDegrees, Nois
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.planning.situation import EXACT, HALF_WIDTH, PAIRS, TOP, Measure, Request, Situation
 from rankdp.privacy.exact import Real, rational
-from rankdp.publish.board_estimators import HiddenDesign
+from rankdp.publish.board_estimators import DEGREES, HiddenDesign
 from rankdp.types import Floats
 
 _BOARDS, _SIMULATED = 8, 25  # simulated boards, and the most items of each
@@ -160,4 +160,8 @@ class ManyComparisons(Situation):
         """What is released."""
         if option == "wins" or self.protection.design_public:
             return {"released": "wins"}
-        return {"released": self._kind(epsilon)}
+        hidden, kind = HiddenDesign(self.protection, Fraction(epsilon), self.delta), self._kind(epsilon)
+        degree, table = 2 * self.comparisons / self.items, hidden.table(1 - DEGREES)
+        if kind == "residuals" and self._public is None and hidden.table_pays(self.items - 1, degree, table):
+            kind = "table"
+        return {"released": kind}

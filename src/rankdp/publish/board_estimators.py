@@ -7,12 +7,14 @@
 | bradley-terry | public | half-wins |
 | bradley-terry | hidden, few items | the table of ordered pairs |
 | bradley-terry | hidden, many items | degrees, differences, and residuals at the strengths that these two give |
+| | | or, where degrees show that it pays: degrees and the table |
 | bradley-terry | hidden and matched, or another link | scores by objective perturbation, without intervals |
 
 *Table or residuals.* The table assumes nothing about who met whom. It is taken wherever the expected error of a score
 is at most 1.25 times that of residuals. With d comparisons per item the residual of an item has a sampling variance of
-d/4; the table adds the noise of n - 1 pairs to it, residuals that of one number. d counts as 0 where the number of
-comparisons is secret. All of these are public numbers.
+d/4; the table adds the noise of n - 1 pairs to it, residuals that of one number. Where the number of comparisons is
+secret, d counts as 0 at first; if the table does not pay then, degrees are released, and d is their mean from there on.
+All of these are public numbers.
 
 *Shares of epsilon* (of rho where delta > 0): a tenth for degrees, a quarter for differences, the rest for residuals.
 Each look may depend on what was released before (adaptive composition).
@@ -183,16 +185,28 @@ class HiddenDesign:
         """
         if self.link is not LOGISTIC or items > DENSE_UP_TO:
             return "objective"
-        sampling = (comparisons or 0) / (2 * items)
-        table = sampling + (items - 1) * self.table().noise_variance / 2
-        residuals = sampling + self.residuals(np.zeros(items)).noise_variance
-        if table <= _TABLE_ERROR**2 * residuals:
+        if self.table_pays(items - 1, 2 * (comparisons or 0) / items, self.table()):
             return "table"
         return "objective" if self.pairing == "matched" else "residuals"
 
-    def table(self) -> NoisyTable:
-        """The table of ordered pairs, with all of epsilon."""
-        return NoisyTable(self.protection, self.epsilon, self.delta)
+    def table_pays(self, others: int, degree: float, table: NoisyTable) -> bool:
+        """Whether the table's expected error is small enough, beside that of residuals.
+
+        Parameters
+        ----------
+        others
+            How many others an item may meet.
+        degree
+            How many comparisons an item has on average.
+        table
+            The table as it would be released.
+        """
+        by_table = degree / 4 + others * table.noise_variance / 2
+        return by_table <= _TABLE_ERROR**2 * (degree / 4 + self.residuals(np.zeros(2)).noise_variance)
+
+    def table(self, share: Fraction = Fraction(1)) -> NoisyTable:
+        """The table of ordered pairs, with this share of epsilon."""
+        return NoisyTable(self.protection, self.epsilon, self.delta, share)
 
     def degrees(self) -> NoisyDegrees:
         """Degrees, with their share."""
@@ -254,15 +268,13 @@ class HiddenDesign:
         pairs
             For plans, where a few items represent many: how many others each item meets; all of them if not given.
         """
+        others = pairs or items - 1
         if kind == "table":
-            noisy, table = self.table(), np.zeros((items, items))
-            table[~np.eye(items, dtype=np.bool_)] = release(noisy) / 2
-            draws = by_table(table, noisy.noise_variance * (pairs or items - 1) / (items - 1), self.prior)
-            noise = math.sqrt(2 * (items - 1) * noisy.noise_variance)
-            idle = (table + table.T).sum(axis=1) <= _NOISE_DEVIATIONS * noise
-            return Estimate(draws.estimate, draws, {"mechanism": "table", **noisy.parameters}, [], table, idle)
-        degrees, differences = self.degrees(), self.differences()
+            return self._from_table(self.table(), items, others, release)
+        degrees, differences, table = self.degrees(), self.differences(), self.table(1 - DEGREES)
         met = release(degrees)
+        if comparisons is None and self.table_pays(others, max(float(met.mean()), 0.0), table):
+            return self._from_table(table, items, others, release)
         design = hidden_design(
             met,
             degrees.noise_variance,
@@ -276,6 +288,14 @@ class HiddenDesign:
         assumption = _RANDOM if self.pairing == "random" else _ASSUMES
         estimate = Estimate.of(draws, {"mechanism": "residuals", **residuals.parameters}, [assumption])
         return replace(estimate, perhaps_idle=met <= _NOISE_DEVIATIONS * math.sqrt(degrees.noise_variance))
+
+    def _from_table(self, noisy: NoisyTable, items: int, others: int, release: Releasing) -> Estimate:
+        table = np.zeros((items, items))
+        table[~np.eye(items, dtype=np.bool_)] = release(noisy) / 2
+        draws = by_table(table, noisy.noise_variance * others / (items - 1), self.prior)
+        noise = math.sqrt(2 * (items - 1) * noisy.noise_variance)
+        idle = (table + table.T).sum(axis=1) <= _NOISE_DEVIATIONS * noise
+        return Estimate(draws.estimate, draws, {"mechanism": "table", **noisy.parameters}, [], table, idle)
 
 
 def design_warnings(public: Public) -> list[str]:
