@@ -119,6 +119,9 @@ def test_residuals_of_any_strengths_stay_within_their_sensitivity():
         l1, l2_squared = farthest(mechanism, neighbours, 4)
         assert l1 <= mechanism.l1
         assert l2_squared <= mechanism.l2_squared
+    with np.errstate(invalid="ignore"):
+        broken = NoisyResiduals(np.array([np.nan, np.inf, np.inf, -1e308]), Protection("comparison"), 1)
+    assert (broken.credit.min(), broken.credit.max()) == (0, broken.grid)  # whatever was fitted before
     assert NoisyResiduals(STRENGTHS, Protection("voter", 1 << 31, steps=1 << 16), 1).grid == 1
     assert NoisyResiduals(STRENGTHS, Protection("voter", 1 << 31, steps=1 << 16), 1).scale < 1 << 56
 

@@ -214,7 +214,7 @@ class NoisyResiduals(NoisyCounts):
         super().__init__(protection, epsilon, delta, share)
         coarse = 8 * protection.moved * protection.steps / (self.epsilon * self.share)
         self.grid = 1 << max(0, min(_FINEST, _LARGEST - math.ceil(coarse).bit_length()))
-        gaps = np.minimum(strengths[None, :] - strengths[:, None], 0)
+        gaps = np.fmin(strengths[None, :] - strengths[:, None], 0)  # 0 where a strength is no number
         self.credit = np.floor(self.grid * np.exp(gaps)).astype(np.int64)
         """U."""
 
