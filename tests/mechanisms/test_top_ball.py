@@ -125,6 +125,16 @@ def test_answers_for_one_of_five_out_of_thirty(epsilon, answers):
     assert rank_estimator(ball).mean_variance <= min(others) * (1 + 1e-6)
 
 
+@pytest.mark.parametrize(("items", "length", "epsilon"), [(8, 3, 4), (20, 5, 2), (30, 5, 8)])
+def test_nothing_keeps_more_of_the_top_of_whole_rankings(items, length, epsilon):
+    best, *others = candidates(items, epsilon, purpose="top", top=length, protect="ranking")
+    assert isinstance(best, TopBall)
+    assert best.lists == length
+    others += [TopBall(items, epsilon, length, radius) for radius in range(2 * length)]
+    assert best.top_overlap(length) >= max(other.top_overlap(length) for other in others) - 1e-12
+    assert mechanism(f"top-ball-{length}", items, epsilon).radius == best.radius
+
+
 def test_words_of_the_registry():
     ball = mechanism("auto", 30, 4, protect="ranking", top=5)
     assert ball.name == "top-ball-5-7"

@@ -338,6 +338,9 @@ def test_a_plan_for_a_top_list_has_a_tier_for_it():
     assert made.recommended.name == "tiers-3-7"
     assert made.recommended.accuracy["overlap"] == mechanism("auto", 10, 2, purpose="top", top=3).top_overlap(3)
     assert "tiers-3-7" not in [choice.name for choice in rankdp.plan("ranking", items=10, epsilon=2).choices]
+    whole = rankdp.plan("ranking", items=10, epsilon=4, top=3, protect="ranking")
+    assert whole.recommended.name == "top-ball-3"
+    assert whole.recommended.accuracy["overlap"] == mechanism("top-ball-3", 10, 4).top_overlap(3) > 0.63
 
 
 def test_both_promises_side_by_side():

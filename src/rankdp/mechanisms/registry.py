@@ -23,7 +23,7 @@ from rankdp.mechanisms.rankings.offset_tiers import OffsetTiers
 from rankdp.mechanisms.rankings.optimal import Optimal
 from rankdp.mechanisms.rankings.reinsertion import Reinsertion
 from rankdp.mechanisms.rankings.tiers import Tiered, Tiers, read_name, spelled
-from rankdp.mechanisms.rankings.top_ball import TopBall
+from rankdp.mechanisms.rankings.top_ball import MOST_LISTED, TopBall
 from rankdp.mechanisms.rankings.ulam import Ulam
 from rankdp.mechanisms.whole_rankings import protecting_rankings
 from rankdp.privacy.exact import Real, positive
@@ -247,7 +247,8 @@ def candidates(
         cannot be debiased are left out; if that leaves none, it means "order".
         "order" sorts by how many pairs stay in order: optimal up to 6 items, mostly tiers above. Ulam is included up to
         10 items, where its concordance is known exactly.
-        "top" sorts by how many of the first ``top`` items stay among the first. Tiers are the top list and the rest.
+        "top" sorts by how many of the first ``top`` items stay among the first. Tiers are the top list and the rest;
+        with ``protect="ranking"``, "top-ball" is compared too (what follows the list is in random order).
     top
         With ``purpose="top"``, the length of the top list; of shorter rankings, all but the last. With
         ``protect="ranking"`` and another purpose, the only candidate is "top-ball" on lists of this length.
@@ -270,6 +271,8 @@ def candidates(
             _protecting(named(name, [k, items - k] if _tiered(name) else None), items, exact, purpose, protect)
             for name in names
         ]
+        if protect == "ranking" and k <= MOST_LISTED:
+            built.append(TopBall.for_lists(items, exact, k, purpose))
         kept = {candidate: share for candidate in built if (share := _top_kept(candidate, k)) is not None}
         return sorted(kept, key=lambda candidate: -kept[candidate])
     built = [_protecting(name, items, exact, purpose, protect) for name in serving(items)]

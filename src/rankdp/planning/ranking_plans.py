@@ -16,6 +16,7 @@ from rankdp.errors import Unsupported
 from rankdp.inference.draws import reach
 from rankdp.mechanisms.rankings.kendall_ball import KendallBall
 from rankdp.mechanisms.rankings.tiers import Tiered
+from rankdp.mechanisms.rankings.top_ball import MOST_LISTED, TopBall
 from rankdp.mechanisms.registry import MECHANISMS, Protect, Purpose, mechanism, named, respondents_for_one, serving
 from rankdp.mechanisms.shuffled import outside_sentence
 from rankdp.planning.situation import EXACT, PAIRS, TOP, WIN_RATE, Measure, Request, Situation
@@ -46,14 +47,16 @@ class OneRanking(Situation):
         self.slow = frozenset(name for name in self.options if MECHANISMS[name].slow)
 
     def options_for_top(self, k: int) -> tuple[str, ...]:
-        """Adds mechanisms with two tiers: the top list and the rest."""
+        """Adds mechanisms with two tiers, the top list and the rest, and the ball on top lists for whole rankings."""
         tiered = [name for name in self.options if issubclass(MECHANISMS[name], Tiered)]
         tiered = [name for name in tiered if not MECHANISMS[name].has_offsets]  # offsets choose the cuts
-        return (*self.options, *(named(name, [k, self.items - k]) for name in tiered))
+        balls = [f"{TopBall.name}-{k}"] if self.protect == "ranking" and k <= MOST_LISTED else []
+        return (*self.options, *(named(name, [k, self.items - k]) for name in tiered), *balls)
 
     def respondents(self, option: str, epsilon: float) -> float | None:
-        """From the unbiased estimator of the mechanism."""
-        return respondents_for_one(mechanism(option, self.items, epsilon, protect=self.protect), self.protect)
+        """From the unbiased estimator of the mechanism; none for lists, which tell less than rankings."""
+        made = mechanism(option, self.items, epsilon, protect=self.protect)
+        return respondents_for_one(made, self.protect) if made.lists is None else None
 
     def advice(self, best: str, epsilon: float) -> str:
         """What ``auto`` uses by default, if that is another mechanism."""

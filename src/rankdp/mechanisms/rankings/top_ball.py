@@ -83,21 +83,25 @@ class TopBall(Ball):
 
     @classmethod
     def with_numbers(cls, items: int, epsilon: Real, numbers: tuple[int, ...]) -> TopBall:
-        """With this length, and radius if there is a second number."""
+        """With this length, and radius if there is a second number; else the one that keeps most items."""
         if len(numbers) not in (1, 2):
             raise InputError(
                 f"one or two numbers, the length and the radius, follow the name of the {cls.name} mechanism, "
                 f"got {numbers}"
             )
-        return cls(items, epsilon, *numbers)
+        return cls.for_lists(items, epsilon, numbers[0], "top") if len(numbers) == 1 else cls(items, epsilon, *numbers)
 
     @classmethod
     def for_lists(cls, items: int, epsilon: Real, length: int, purpose: str) -> TopBall:
-        """With the radius that serves a purpose: to aggregate, the one for mean ranks, else the closest lists."""
+        """With the radius for a purpose: "aggregate" mean ranks, "top" the items kept, "order" the closest lists."""
         ball = cls(items, epsilon, length)
+        known = ball._lists
+        if purpose == "top":
+            gain = ball._inside_by_radius * (known.mean_kept[:-1] - known.mean_kept[-1])
+            return cls(items, epsilon, length, int(np.argmax(gain)))
         if purpose != "aggregate":
             return ball
-        known, ranks = ball._lists, ball.rank_targets[: length + 1] - ball.rank_targets.mean()
+        ranks = ball.rank_targets[: length + 1] - ball.rank_targets.mean()
         balls = np.array([known.law(*means) for means in zip(known.mean_kept, known.mean_in_place, strict=True)])
         share = np.append(np.ones(length), items - length) / items
         return cls(items, epsilon, length, ball.radius_for_mean_ranks(balls[:-1], balls[-1], ranks, share))
