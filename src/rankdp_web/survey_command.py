@@ -15,6 +15,7 @@ from rankdp.cli.terminal import reporting, say
 from rankdp.errors import InputError, Unsupported
 
 if TYPE_CHECKING:
+    from rankdp.privacy.ledger import Ledger
     from rankdp.report.document import Report
     from rankdp_web.survey_database import Survey, SurveyDatabase
 
@@ -120,17 +121,19 @@ def create(
     private_results: bool,
     address: str,
     pictures: Path | None,
+    ledger: Ledger | None,
     **asked: Any,
 ) -> None:
     """Open a survey in DATABASE.
 
     Example: rankdp survey create survey.db --title "Where shall we eat?" --items places.txt --epsilon 2
     """
+    with _with_web():
+        from rankdp_web.surveys import guarantee_of, mechanism_of, new_survey, open_survey
     key = secrets.token_urlsafe(16) if private_results else ""
+    made, files = new_survey(results_key=key, pictures=_pictures(pictures), **asked)
     with _opened(database, create=True) as opened:
-        from rankdp_web.surveys import create_survey, guarantee_of, mechanism_of
-
-        made = create_survey(opened, results_key=key, pictures=_pictures(pictures), **asked)
+        open_survey(opened, made, files, ledger)
     click.echo(f"survey   {made.id}")
     click.echo(f"answers  {_link(address, made)}{'#INVITATION' if made.invited else ''}")
     click.echo(f"results  {_link(address, made)}/results{f'?key={key}' if key else ''}")

@@ -62,7 +62,7 @@ def create_survey(
     ledger: Ledger | None = None,
     **settings: Any,
 ) -> Survey:
-    """Open a survey. A ledger is charged first: what all respondents together are promised, which is epsilon each.
+    """Open a new survey (``open_survey``).
 
     Parameters
     ----------
@@ -76,12 +76,29 @@ def create_survey(
         As in ``new_survey``.
     """
     survey, files = new_survey(title, items, epsilon, **settings)
+    open_survey(database, survey, files, ledger)
+    return survey
+
+
+def open_survey(
+    database: SurveyDatabase, survey: Survey, pictures: Mapping[str, bytes], ledger: Ledger | None = None
+) -> None:
+    """Open a survey. A ledger is charged first: what all respondents together are promised, which is epsilon each.
+
+    Parameters
+    ----------
+    database
+        Where it is kept.
+    survey, pictures
+        As ``new_survey`` returned them.
+    ledger
+        A budget to be charged.
+    """
     made, bits = mechanism_of(survey), SecureBits()
     with spending(ledger, guarantee_of(survey), f"survey {survey.id}", bits) as charge:
         charge.leaves()
-        database.add(survey, files)
+        database.add(survey, pictures)
         charge.commit(Provenance.now(type(made).name, parameters(survey), bits))
-    return survey
 
 
 def new_survey(
@@ -136,7 +153,8 @@ def new_survey(
     """
     if positive(epsilon) > WEAK_EPSILON and not weak_promise_accepted:
         raise InputError(
-            f"epsilon must be at most {WEAK_EPSILON}, got {epsilon}: a larger one offers almost no protection; "
+            Setting("epsilon"),
+            f" must be at most {WEAK_EPSILON}, got {epsilon}: a larger one offers almost no protection; "
             "respondents read so if you accept that with ",
             Setting("weak_promise_accepted", True),
         )
@@ -215,16 +233,16 @@ def closing_day(day: str) -> str:
     try:
         day = datetime.date.fromisoformat(day).isoformat()
     except ValueError:
-        raise InputError(f"closing must be a day such as 2030-12-31, got {day!r}") from None
+        raise InputError(Setting("closing"), f" must be a day such as 2030-12-31, got {day!r}") from None
     if day < today():
-        raise InputError(f"closing must be today ({today()}) or later, got {day}")
+        raise InputError(Setting("closing"), f" must be today ({today()}) or later, got {day}")
     return day
 
 
 def frame_site(site: str) -> str:
     """A site that may show results in a frame."""
     if not re.fullmatch(r"https://[a-z0-9.-]+(:\d{1,5})?", site):
-        raise InputError(f"frames must be sites such as https://news.example, got {site!r}")
+        raise InputError(Setting("frames"), f" must be sites such as https://news.example, got {site!r}")
     return site
 
 

@@ -8,6 +8,7 @@ import shlex
 import stat
 import sys
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -246,7 +247,7 @@ def test_auto_takes_the_most_precise_that_a_browser_can_draw(items, epsilon):
 def test_a_weak_promise_must_be_accepted(run):
     words = ("survey", "create", "weak.db", "--title", "Drinks", "--items", "items.txt", "--epsilon", "11")
     run(*words, refused="epsilon must be at most 10, got 11.*weak.promise.accepted")
-    assert SurveyDatabase("weak.db").surveys() == []
+    assert not Path("weak.db").exists()
     run(*words, "--weak-promise-accepted")
     assert [survey.epsilon for survey in SurveyDatabase("weak.db").surveys()] == ["11"]
 
