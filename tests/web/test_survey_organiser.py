@@ -359,8 +359,8 @@ def test_the_plan_is_the_worst_case_and_simulation_keeps_it(organiser):
     bound = NormalDist().cdf(0.5 / (2 * float(known["reach"]) / 1.96))  # the stated formula for half a place
     assert np.mean(right) >= bound - 3 * np.sqrt(bound * (1 - bound) / 200)
     reply = organiser.get("/organiser/plan?items=5&epsilon=2&answers=400&lang=de").json()
-    assert "höchstens zu 88,1 %" in reply["promise"]
-    assert f"mindestens {known['right']} %" in reply["accuracy"]
+    assert "höchstens zu 88,1\xa0%" in reply["promise"]
+    assert f"mindestens {known['right']}\xa0%" in reply["accuracy"]
     assert (
         "little better than a guess" in organiser.get("/organiser/plan?items=60&epsilon=1&answers=5").json()["accuracy"]
     )
