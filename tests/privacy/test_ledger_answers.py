@@ -243,7 +243,7 @@ def test_a_crash_between_the_answers_and_the_note_locks_nobody_out(setting, monk
 def test_a_ledger_is_charged_for_the_epsilon_of_the_question(setting):
     store, ledger, _ = setting
     for guarantee in (None, mechanism("kendall", 5, "0.5").guarantee):
-        with pytest.raises(InputError, match="guarantee must state the question's epsilon"):
+        with pytest.raises(InputError, match="guarantee must state at least the question's epsilon"):
             store.answers(Question(1, "kendall", ITEMS), range(5), drawing(ORDERS, []), ledger, guarantee)
     assert not ledger.history()
 

@@ -45,6 +45,20 @@ def test_the_same_question_has_the_same_answer_and_costs_once(store, ledger):
     assert first.guarantee.epsilon == 1
 
 
+@pytest.mark.parametrize("mechanism", ["auto", "kendall", "tiers"])
+def test_whole_rankings_are_kept_and_charged(store, tmp_path, mechanism):
+    ledger = rankdp.Ledger.create(tmp_path / "whole.db", "poll", "ranking", 3)
+    asked = {"protect": "ranking", "mechanism": mechanism, "answers": store, "ledger": ledger}
+    first, again = (rankdp.privatize(poll(minds), 1, **asked) for minds in (1, 2))
+    assert named(first) == named(again)
+    assert [(entry.guarantee.protects, entry.guarantee.epsilon) for entry in ledger.history()] == [
+        ("one whole ranking", 1)
+    ]
+    if mechanism == "kendall":  # the same name at another epsilon of a position
+        with pytest.raises(InputError, match="is stored with kendall at epsilon 1/2, got kendall at epsilon 1"):
+            rankdp.privatize(poll(1), 1, mechanism="kendall", answers=store)
+
+
 def test_a_new_wave_costs(store, ledger):
     first = rankdp.privatize(poll(1), 1, answers=store, ledger=ledger)
     new = rankdp.privatize(poll(1), 1, answers=store, wave="second", ledger=ledger)

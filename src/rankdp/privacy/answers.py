@@ -74,9 +74,9 @@ class Question:
     Parameters
     ----------
     epsilon
-        The privacy of one answer.
+        The mechanism's epsilon: that of one item's position.
     mechanism
-        The name of the mechanism that draws it.
+        The name of the mechanism that draws an answer.
     items
         What is ranked. An answer lists indices into this tuple.
     wave
@@ -141,7 +141,8 @@ class AnswerStore:
             The ledger to charge before anything is drawn, unless it has paid for this question before. Answers drawn
             without a ledger are charged when they are first released under one.
         guarantee
-            The guarantee of one answer, which the ledger is charged for; its epsilon is the question's.
+            The guarantee of one answer, which the ledger is charged for; its epsilon is the question's, or that of a
+            whole ranking, which is larger.
         what
             The description of the ledger's entry.
 
@@ -155,8 +156,8 @@ class AnswerStore:
             raise InputError("voters must hold at least one voter, got none")
         if len(set(ids)) < len(ids):
             raise InputError("voters must name each voter once: a voter has one answer to a question")
-        if ledger is not None and (guarantee is None or guarantee.epsilon != positive(question.epsilon)):
-            raise InputError("guarantee must state the question's epsilon if a ledger pays for it")
+        if ledger is not None and (guarantee is None or guarantee.epsilon < positive(question.epsilon)):
+            raise InputError("guarantee must state at least the question's epsilon if a ledger pays for it")
 
         def work(writing: Writing) -> dict[bytes, bytes]:
             _refuse_other_terms(writing, question)
