@@ -129,70 +129,38 @@ class SparkRankings:
 def new_directory(frame: Any, target: str) -> Iterator[Directory]:
     """A new directory on a file system that the session of a DataFrame reaches; if anything fails, it is removed."""
     session, sidecar = frame.sparkSession, target.rstrip("/") + SIDECAR
-    files = _DriverFiles(session) if hasattr(session, "_jsparkSession") else _WorkerFiles(session)
+    act = partial(_by_driver if hasattr(session, "_jsparkSession") else _by_task, session)
     with _told(target):
-        if files.exists(target) or files.exists(sidecar):
+        if act("exists", target) or act("exists", sidecar):
             raise InputError(f"{target}: there is something of this name already; ", Setting("target"), " must be new")
-        if not files.make(target):
+        if not act("make", target):
             raise InputError(f"{target}: the directory could not be made")
     try:
-        yield Directory(session, target, files, sidecar)
+        yield Directory(session, target, sidecar, act)
     except BaseException:
         for made in (target, sidecar):
-            files.remove(made)
+            act("remove", made)
         raise
 
 
-class _DriverFiles:
-    """Files by the Hadoop of a session in this process, which has the credentials of every file system it reaches."""
-
-    def __init__(self, session: Any) -> None:
-        self._jvm, self._session = session._jvm, session._jsparkSession
-
-    def _at(self, place: str) -> tuple[Any, Any]:
-        path = self._jvm.org.apache.hadoop.fs.Path(place)
-        return path.getFileSystem(self._session.sessionState().newHadoopConf()), path
-
-    def exists(self, place: str) -> bool:
-        files, path = self._at(place)
-        return bool(files.exists(path))
-
-    def make(self, place: str) -> bool:
-        files, path = self._at(place)
-        return bool(files.mkdirs(path))
-
-    def write(self, place: str, content: bytes) -> None:
-        files, path = self._at(place)
+def _by_driver(session: Any, action: str, place: str, content: bytes = b"") -> bool:
+    """Act on a file by the Hadoop of a session in this process, which has the credentials of its file systems."""
+    path = session._jvm.org.apache.hadoop.fs.Path(place)
+    files = path.getFileSystem(session._jsparkSession.sessionState().newHadoopConf())
+    if action == "write":
         stream = files.create(path)
         stream.write(bytearray(content))
         stream.close()
+        return True
+    acts = {"exists": (files.exists, ()), "make": (files.mkdirs, ()), "remove": (files.delete, (True,))}
+    act, more = acts[action]
+    return bool(act(path, *more))
 
-    def remove(self, place: str) -> None:
-        files, path = self._at(place)
-        files.delete(path, True)
 
-
-class _WorkerFiles:
-    """Files by a task of one row, where the session is in another process: the client of Spark Connect sees no disk."""
-
-    def __init__(self, session: Any) -> None:
-        self._session = session
-
-    def _done(self, action: str, place: str, content: bytes = b"") -> bool:
-        task = self._session.range(1, numPartitions=1).mapInArrow(partial(_act, action, place, content), "done boolean")
-        return all(row["done"] for row in task.collect())
-
-    def exists(self, place: str) -> bool:
-        return self._done("exists", place)
-
-    def make(self, place: str) -> bool:
-        return self._done("make", place)
-
-    def write(self, place: str, content: bytes) -> None:
-        self._done("write", place, content)
-
-    def remove(self, place: str) -> None:
-        self._done("remove", place)
+def _by_task(session: Any, action: str, place: str, content: bytes = b"") -> bool:
+    """The same by a task of one row, where the session is in another process: Spark Connect's client sees no disk."""
+    task = session.range(1, numPartitions=1).mapInArrow(partial(_act, action, place, content), "done boolean")
+    return all(row["done"] for row in task.collect())
 
 
 def _act(action: str, place: str, content: bytes, arrow: Iterable[Any]) -> Iterator[Any]:
@@ -220,8 +188,9 @@ class Directory:
 
     session: Any
     target: str
-    files: _DriverFiles | _WorkerFiles
     sidecar: str
+    act: Callable[..., bool]
+    """Acts on files where the session is."""
 
     def keep(self, frame: Any) -> Any:
         """The rows of a DataFrame, computed once and for all: what is returned reads the files written here.
@@ -237,7 +206,7 @@ class Directory:
     def promise(self, facts: Mapping[str, Any]) -> None:
         """Write TARGET.release.json."""
         with _told(self.target):
-            self.files.write(self.sidecar, json.dumps(facts, indent=2).encode())
+            self.act("write", self.sidecar, json.dumps(facts, indent=2).encode())
 
 
 def _batches(arrow: Iterable[Any], columns: Columns, known: Known) -> Iterator[Rankings]:
