@@ -29,7 +29,6 @@ LOADS = 11
 """Voters are grouped by loads of 1, 2 to 3, 4 to 7, …, and 1,024 or more comparisons."""
 
 _DENSE_RANKINGS = 400_000_000
-_SWEEPS = 4
 _COLUMNS = {"first": np.int32, "second": np.int32, "half_wins_first": np.int64, "half_wins_second": np.int64}
 
 
@@ -236,20 +235,6 @@ def win_components(counts: PairCounts) -> Ints:
     The Bradley-Terry maximum exists exactly if there is one such component (Ford 1957).
     """
     return _labels(counts, directed=True)
-
-
-def one_win_component(counts: PairCounts) -> bool:
-    """True if `win_components` finds one: mostly a few sweeps from item 0, down and up, reach every other."""
-    winners, losers = _victories(counts)
-    for above, below in ((winners, losers), (losers, winners)):
-        reached = np.arange(len(counts.items)) == 0
-        for _ in range(_SWEEPS):
-            reached[below[reached[above]]] = True
-            if reached.all():
-                break
-        else:
-            return bool(win_components(counts).max() == 0)
-    return True
 
 
 def never_beaten(counts: PairCounts) -> Ints:

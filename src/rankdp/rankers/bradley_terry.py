@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rankdp.checks import number, positive
-from rankdp.data.counts import PairCounts, always_beaten, components, never_beaten, one_win_component, win_components
+from rankdp.data.counts import PairCounts, always_beaten, components, never_beaten, win_components
 from rankdp.errors import InputError, Unsupported
 from rankdp.rankers import newton_kernels as kernels
 from rankdp.rankers.links import LOGISTIC, Link
@@ -177,7 +177,8 @@ def _vector(name: str, values: ArrayLike, items: int) -> Floats:
 
 def _check_maximum(counts: PairCounts) -> None:
     """Without a ridge the maximum must exist; if not, say which items prevent it."""
-    if one_win_component(counts):
+    groups = win_components(counts)
+    if groups.max() == 0:
         return
 
     def named(items: Any) -> str:
@@ -195,7 +196,6 @@ def _check_maximum(counts: PairCounts) -> None:
     elif len(beating := always_beaten(counts)):
         reason = f"always beaten: {named(beating)}"
     else:
-        groups = win_components(counts)
         several = f"the items fall into {groups.max() + 1} groups of which one always beats another"
         reason = f"{several} {smallest(groups)}"
     raise InputError(f"the likelihood has no maximum without a ridge: {reason}; give a ridge above 0, such as 0.01")
