@@ -28,9 +28,7 @@ from rankdp.publish.elections import ElectionRequest
 from rankdp.rankers.runoff import METHODS, Piles, Runoff, run
 
 EPSILONS = (Fraction(1, 10), Fraction(1, 2), Fraction(1), Fraction(2))
-RUNS = 3
 _CALIBRATION = (Fraction(1, 50), Fraction(1, 20), Fraction(1, 10), Fraction(1, 2))
-_SEEDS = 3
 _BINS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.000001)
 _RULES = ("plurality", "borda", "schulze", "irv")
 
@@ -50,6 +48,11 @@ def contests() -> tuple[tuple[str, int, Ballots], ...]:
     return tuple(
         (path.stem, int(path.read_text("utf-8-sig").split()[1].strip(",")), Ballots.read(path)) for path in paths
     )
+
+
+def runs() -> int:
+    """How often each contest is drawn at each setting: once where there are hundreds."""
+    return max(1, 180 // len(contests()))
 
 
 def scottish(ballots: Ballots, seats: int, noise: Any = None, bits: Any = None) -> Runoff:
@@ -87,7 +90,7 @@ def shares() -> dict[tuple[str, Fraction], tuple[float, float, list[float]]]:
             for (_, seats, ballots), true in zip(contests(), exact, strict=True):
                 public = len(ballots.items), BallotProtection(protect), epsilon, Fraction(0)
                 noise = vote_noise(*public, rounds=len(ballots.items) - 1, unit=METHODS["scottish"])
-                for seed in range(RUNS):
+                for seed in range(runs()):
                     made = scottish(ballots, seats, noise, SeededBits(seed))
                     same = set(made.elected) == set(true.elected)
                     right.append(same)
@@ -103,7 +106,7 @@ def _seats() -> Iterator[tuple[str, ...]]:
     yield f"{len(contests())} contests", "exact", "smallest lead of a contest, median, votes", f"{typical:.1f}"
     for (protect, epsilon), (right, error, close) in shares().items():
         setting = f"{protect}, epsilon {float(epsilon):g}"
-        yield "seats", setting, f"same set as the exact count, of {RUNS} runs each", f"{right:.1%}"
+        yield "seats", setting, f"same set as the exact count, {runs()} x each", f"{right:.1%}"
         yield "first preferences", setting, "mean error, votes", f"{error:.1f}"
         if close:
             yield (
@@ -121,7 +124,7 @@ def _calibration() -> Iterator[tuple[str, ...]]:
             true = ElectionRequest.of(None, rule).count(ballots).exact().value.winners
             for epsilon in _CALIBRATION:
                 counted = ElectionRequest.of(epsilon, rule).count(ballots)
-                for seed in range(_SEEDS):
+                for seed in range(runs()):
                     result = counted.draw(SeededBits(seed)).value
                     said.append(result.winners_probability or 0.0)
                     right.append(result.winners == true)

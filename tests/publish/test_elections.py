@@ -226,6 +226,13 @@ def test_the_noisy_number_of_ballots_has_an_honest_interval_and_is_checked(rule)
     assert sum(warned) <= 1
 
 
+@pytest.mark.parametrize(("turnout", "said"), [(BALLOTS.count, False), (BALLOTS.count + 1, True)])
+def test_a_public_number_of_ballots_is_compared_with_the_published_one(turnout, said):
+    for epsilon in (1, None):
+        warnings = elect(BALLOTS, epsilon, rule="irv", turnout=turnout).value.warnings
+        assert any("contradicts these ballots" in one for one in warnings) == said
+
+
 def test_blank_ballots_are_missing_in_the_sum_of_the_votes(tmp_path):
     """A turnout with the blank ballots is right, one below the votes is wrong; by other rules all ballots count."""
     file = tmp_path / "ballots.csv"

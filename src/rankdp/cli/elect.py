@@ -79,7 +79,7 @@ _CLEANING = "skipped overvote repeated write_ins exclude skipped_words overvote_
 )
 @option(
     "--turnout",
-    "Published number of ballots, with --protect voter: the result says if it contradicts the noisy number.",
+    "Published number of ballots: the result says if it contradicts the number of these ballots.",
     "N",
     int,
 )

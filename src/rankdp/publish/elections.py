@@ -111,8 +111,9 @@ def elect(
         "everything", or "winners": only the names of the winners, chosen by permute-and-flip (one seat) or as a
         set (several), for "borda" and "plurality". With few ballots that errs less, because no score is released.
     turnout
-        A published number of ballots, with ``protect="voter"``: the result says if it contradicts the noisy one. By
-        "plurality", where blank ballots are not counted, only a published number that is too small does.
+        A published number of ballots: the result says if it contradicts their number here. With ``protect="voter"``
+        that is noisy, and by "plurality", where blank ballots are not counted, only a published number that is too
+        small contradicts it.
     level
         The confidence of the intervals, between 0 and 1.
     ledger
@@ -281,7 +282,12 @@ class CountedBallots:
         if ballots.items_from_data:
             warnings.append(CANDIDATES_FROM_BALLOTS)
         low, high = result.ballots_low, result.ballots_high
-        if asked.turnout is not None and low is not None and high is not None and not asked.protection.count_public:
+        if asked.turnout is not None and low is None and result.ballots not in (None, asked.turnout):
+            warnings.append(
+                f"The published number of {asked.turnout:,} ballots contradicts these ballots, of which there are "
+                f"{result.ballots:,}."
+            )
+        if asked.turnout is not None and low is not None and high is not None:
             voting = asked.rule == "plurality"  # blank ballots are missing in the sum of the votes
             more = (low + high) / 2 - asked.turnout
             if (more if voting else abs(more)) > high - low:  # four standard errors at 95%
