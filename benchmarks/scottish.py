@@ -3,7 +3,8 @@
 Every contest (``scottish_stv/*.blt``, with the seats of its first line) is counted exactly by the Scottish rule, and
 with noise. A seated set is right if it is that of the exact count. How close a contest is: the smallest lead by which
 its exact count put someone out or elected someone. Calibration: what results said about their winners beside how often
-these were right, by rule, in five bins, on the same contests with one seat (runoffs say a lower bound).
+these were right, by rule, in five bins, on the same contests with one seat (runoffs say a lower bound). Synthetic
+ballots: whether they seat the same, how far their margins are off, and how many ballots nobody else has cast.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from rankdp.mechanisms.ballots.protection import BallotProtection
 from rankdp.privacy.bits import SeededBits
 from rankdp.publish.ballot_rules import vote_noise
 from rankdp.publish.elections import ElectionRequest
+from rankdp.publish.synthetic_ballots import synthetic_ballots
 from rankdp.rankers.runoff import METHODS, Piles, Runoff, run
 
 EPSILONS = (Fraction(1, 10), Fraction(1, 2), Fraction(1), Fraction(2))
@@ -36,7 +38,7 @@ _RULES = ("plurality", "borda", "schulze", "irv")
 def table() -> Table:
     """The rows of `docs/scottish.md`."""
     start = time.perf_counter()
-    rows = [*_seats(), *_calibration()]
+    rows = [*_seats(), *_synthetic(), *_calibration()]
     rows.append(("all", "", "seconds for all of it", f"{time.perf_counter() - start:.0f}"))
     return Table(("what", "setting", "measured", "value"), rows)
 
@@ -115,6 +117,23 @@ def _seats() -> Iterator[tuple[str, ...]]:
                 "smallest lead of the contest, median, votes",
                 f"{np.median(close):.1f}",
             )
+
+
+def _synthetic() -> Iterator[tuple[str, ...]]:
+    for protect in ("ballot", "voter"):
+        right, errors, alone = [], [], []
+        for _, seats, ballots in contests():
+            table = Ballots.of(synthetic_ballots(ballots, 1, protect=protect, bits=SeededBits(1)).value)
+            elected = [{one.items[item] for item in scottish(one, seats).elected} for one in (ballots, table)]
+            right.append(elected[0] == elected[1])
+            place = [table.items.index(name) for name in ballots.items]
+            off = np.abs(table.margins()[place][:, place] - ballots.margins())[np.triu_indices(len(place), 1)]
+            errors.append(off.mean() / ballots.count)
+            alone.append([(one.weights == 1).sum() / one.count for one in (ballots, table)])
+        setting, (before, after) = f"{protect}, epsilon 1", np.mean(alone, axis=0)
+        yield "synthetic ballots", setting, "same seats as the exact count", f"{np.mean(right):.1%}"
+        yield "synthetic ballots", setting, "mean error of a margin, of all ballots", f"{np.mean(errors):.2%}"
+        yield "synthetic ballots", setting, "unique ballots before, and after", f"{before:.1%}, {after:.1%}"
 
 
 def _calibration() -> Iterator[tuple[str, ...]]:

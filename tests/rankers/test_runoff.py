@@ -130,7 +130,8 @@ def test_wards_count_as_by_hand(data_directory):
         cast, seats = Ballots.read(path), int(path.read_text("utf-8-sig").split()[1])
         each = np.repeat(cast.orders, cast.weights, axis=0).tolist()
         counted = runoff.run(len(cast.items), runoff.Piles(cast, 10**5).count, seats=seats, method="scottish")
-        elected, rounds = scottish_by_hand([[item for item in one if item >= 0] for one in each], len(cast.items), seats)
+        orders = [[item for item in one if item >= 0] for one in each]
+        elected, rounds = scottish_by_hand(orders, len(cast.items), seats)
         assert list(counted.elected) == elected, path.name
         for ours, theirs in zip(counted.rounds, rounds, strict=True):
             assert {item: Fraction(int(ours.tallies[item]), 10**5) for item in np.flatnonzero(ours.standing)} == theirs
