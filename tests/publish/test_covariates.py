@@ -83,6 +83,35 @@ class HalfCube(NoisyCovariates):
         return STEPS / self.epsilon
 
 
+@pytest.mark.parametrize("layout", ["winner", "winner and loser"])
+def test_how_comparisons_stand_in_rows_with_weights_does_not_show(layout, monkeypatch):
+    """The same noisy sums give the same numbers to the last digit: else their rounding would show an outcome."""
+    monkeypatch.setattr(NoisyDifferences, "sample", lambda self, counts, bits: 7 * np.arange(len(counts)) - 5)
+    monkeypatch.setattr(NoisyCovariates, "sample", lambda self, instruments, outcomes, bits: np.array([12.34375]))
+    pairs = [("a", "b"), ("c", "b"), ("a", "c"), ("b", "d")]
+
+    def released(ahead):
+        rows = [
+            (*pair, wins, z * (1 if won else -1 if layout != "winner" else 1), won)
+            for number, (pair, z) in enumerate(itertools.product(pairs, (0.1, 0.3, 0.7)))
+            for won, wins in ((True, ahead[number]), (False, 9 - ahead[number]))
+            if wins
+        ]
+        ordered = [(one, other) if layout == "winner" or won else (other, one) for one, other, _, _, won in rows]
+        sides = ("left", "right") if layout == "winner" else ("winner", "loser")
+        columns = dict(zip(sides, zip(*ordered, strict=True), strict=True))
+        if layout == "winner":
+            columns["winner"] = ["left" if won else "right" for *_, won in rows]
+        columns |= {"weight": [wins for _, _, wins, _, _ in rows], "z": [z for *_, z, _ in rows]}
+        asked = {"protect": "outcome", "covariates": "z:1", "items": list("abcd"), "bits": SeededBits(1)}
+        return rankdp.rank(pa.table(columns), 1, **asked).value.rows()
+
+    ahead = [5, 1, 9, 4, 2, 7, 3, 8, 6, 5, 4, 1]
+    for number in range(len(ahead)):
+        changed = [wins - (place == number) for place, wins in enumerate(ahead)]
+        assert released(changed) == released(ahead)
+
+
 @pytest.mark.parametrize(("kind", "caught"), [(NoisyCovariates, False), (HalfCube, True)])
 def test_the_statistical_audit_passes_the_law_and_catches_half_its_noise(kind, caught):
     law = kind(np.array([[1.0, -1.0], [0.2, 0.4]]), np.ones(2, np.int64), Fraction(1))
@@ -137,10 +166,10 @@ def test_intervals_of_strengths_and_effects_hold_their_level_and_covariates_take
 def test_orientation_ties_and_position():
     pairs, outcomes = [("a", "b"), ("b", "a"), ("c", "a")], ["left", "left", "tie"]
     rows = read(table(pairs, outcomes, [(5.0,), (1.0,), (-20.0,)]), "z0:10,position").rows
-    assert rows.outcomes.tolist() == [1, -1, 0]
-    assert rows.covariates.tolist() == [[0.5, 1], [-0.1, -1], [1, -1]]
+    assert rows.outcomes.tolist() == [-1, 1, 0]
+    assert rows.covariates.tolist() == [[-0.1, -1], [0.5, 1], [1, -1]]
     same = pa.table({"winner": ["a", "b"], "loser": ["b", "a"], "z0": [5.0, 1.0]})
-    assert read(same, "z0:10", "ab").rows.covariates.ravel().tolist() == [0.5, -0.1]
+    assert read(same, "z0:10", "ab").rows.covariates.ravel().tolist() == [-0.1, 0.5]
 
 
 def test_refusals_before_anything_is_charged(tmp_path):

@@ -70,7 +70,11 @@ def covariates_of(said: str | Sequence[str]) -> tuple[Covariate, ...]:
 
 @dataclass(frozen=True, slots=True)
 class VoteRows:
-    """Comparisons one by one: the items with ``first < second``, how many there are, outcomes and covariates."""
+    """Comparisons of equal items and covariates together: ``first < second``, how many there are, outcomes, covariates.
+
+    The rows are in order, so that all but the outcomes is the same for tables that differ in an outcome, however their
+    comparisons stand in rows with weights: else the rounding of sums over rows would show the outcomes.
+    """
 
     first: Longs
     second: Longs
@@ -88,7 +92,15 @@ class VoteRows:
         first, second = np.minimum(left, right), np.maximum(left, right)
         side = np.where(left == first, 1, -1)
         outcomes = weights * side * np.array([1, -1, 0])[outcome]
-        return cls(first, second, weights, outcomes, covariates * side[:, None])
+        keys = [first, second, *(covariates * side[:, None] + 0.0).T]  # there is one zero
+        order = np.lexsort(keys[::-1])
+        order = order[weights[order] > 0]
+        if not len(order):
+            return cls(first[:0], second[:0], weights[:0], outcomes[:0], covariates[:0])
+        new = np.append(True, np.any([key[order][1:] != key[order][:-1] for key in keys], axis=0))
+        starts, kept = np.flatnonzero(new), order[new]
+        many, said = (np.add.reduceat(values[order], starts) for values in (weights, outcomes))
+        return cls(first[kept], second[kept], many, said, np.column_stack([key[kept] for key in keys[2:]]))
 
 
 def read_covariates(batch: Any, covariates: Sequence[Covariate], what: str) -> Floats:
