@@ -70,6 +70,7 @@ def test_scores_and_votes_from_standard_input():
     words = ["-e", "1", "--protect", "outcome", "--items-from-data", "--json"]
     board = run("rank", "-", *words, given=b'{"left": "a", "right": "b", "winner": "left", "more": {"x": [1]}}\n')
     assert {row["item"] for row in json.loads(board.stdout)["leaderboard"]} == {"a", "b"}
+    assert board.stderr.startswith("standard input: 'winner' says left, right or tie")
 
 
 def test_ids_are_left_out_and_rows_shuffled(tmp_path, monkeypatch):

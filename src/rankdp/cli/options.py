@@ -332,6 +332,12 @@ def sizes_of_tiers(_: click.Context, __: click.Parameter, value: str | None) -> 
 # format. Output is copied when it is complete, so that a failure leaves nothing half-written in a pipe.
 
 DASH = Path("-")
+_copies: list[str] = []  # of standard input, by this run of the command line
+
+
+def by_name(words: str) -> str:
+    """Words in which the temporary copies of standard input are called by its name."""
+    return reduce(lambda text, copy: text.replace(copy, "standard input"), _copies, words)
 
 
 def standard_input(context: click.Context, _: click.Parameter, path: Any) -> Any:
@@ -354,11 +360,11 @@ def _kept_input() -> Iterator[Path]:
         with kept.open("wb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file)
         named = kept.rename(kept.with_name(f"stdin{_ending(kept)}"))
+        _copies.append(str(named))
         try:
             yield named
-        except RankdpError as refusal:  # names the input, not its temporary copy
-            shown = (str(named), "standard input")
-            refusal.args = tuple(part.replace(*shown) if isinstance(part, str) else part for part in refusal.args)
+        except RankdpError as refusal:
+            refusal.args = tuple(by_name(part) if isinstance(part, str) else part for part in refusal.args)
             raise
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
-from rankdp.cli.options import PATH, check_new, force_option, option, options
+from rankdp.cli.options import PATH, by_name, check_new, force_option, option, options
 from rankdp.progress import heard_by, tell
 
 if TYPE_CHECKING:
@@ -168,6 +168,7 @@ def many(count: int, noun: str) -> str:
 
 def say(words: str) -> None:
     """Print a line on stderr, above a progress bar."""
+    words = by_name(words)
     if Bar.shown and Bar.shown[-1]._live is not None:
         Bar.shown[-1]._live.console.print(words, markup=False, highlight=False)
     elif sys.stderr.isatty():

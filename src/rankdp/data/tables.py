@@ -359,7 +359,9 @@ def _duckdb_file(path: str) -> Any:
 
 def _duckdb_table(connection: Any, what: str, table: str | None) -> EngineTable:
     if table is None:
-        raise InputError(f"{what}: ", Setting("table"), " must name the table that holds the rows")
+        tables = [name for (name,) in connection.cursor().execute("SHOW TABLES").fetchall()]
+        listed = f", one of {listed_names(tables)}" if tables else ""
+        raise InputError(f"{what}: ", Setting("table"), f" must name the table that holds the rows{listed}")
     try:
         return EngineTable(connection.table(table), f"{what}, {table}")
     except duckdb.CatalogException:
