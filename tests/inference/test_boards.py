@@ -142,6 +142,17 @@ def test_an_item_nobody_compared_has_the_prior(prior, request):
     assert (high - low)[3] / 2 == pytest.approx(1.96 * prior * np.sqrt(4 / 3), rel=0.15)  # beside three others
 
 
+@pytest.mark.parametrize("met", [{(1, 2): 50}, {(1, 2): 6, (2, 3): 900, (3, 4): 500}])
+def test_an_item_nobody_compared_never_leads(met, request):
+    """A public design and much noise, which may tell of more wins, or of fewer, than there were comparisons."""
+    random, table = generator(request), np.zeros((6, 6))
+    for (one, other), times in met.items():
+        table[one, other] = table[other, one] = times / 2
+    for _ in range(20):
+        draws = by_wins(table.sum(axis=1) + random.laplace(0, 4, 6), table + table.T, 32.0)
+        assert draws.places[0] > 1
+
+
 def test_draws_are_made_again(request):
     wins = votes(generator(request), np.linspace(-1, 1, 5), 300)
     one, two = (by_table(wins, 4.0).values for _ in range(2))

@@ -88,7 +88,8 @@ def strengths(looks: Looks, design: Design, prior: float | None = PRIOR) -> Draw
         wins = expit(strengths[:, None] - theta)
         return np.array([(design.met * look.margins(wins)).sum(axis=1) for look in seen])
 
-    return Draws(centred(skewed(centred(drawn, degrees), theta, held, likely, expected, linear(theta)), degrees))
+    _, slope, spread = linear(theta)
+    return Draws(centred(skewed(centred(drawn, degrees), theta, held, likely, expected, slope, spread), degrees))
 
 
 def centred(drawn: Floats, degrees: Floats) -> Floats:

@@ -1,15 +1,16 @@
 """Skewed marginals: an item that is known by few votes is often known from one side only.
 
 Who lost 40 of 40 comparisons is weak, but nobody knows how weak: the law of that strength falls off on one side and
-follows the prior on the other. So each strength t_i takes the shape of the law that its own sums y_i, one per look and
-with the covariance S_i, give it where all others stay at the mode,
+follows the prior on the other. So each strength t_i takes the shape of the law that its own sums, one per look and with
+the covariance S_i, give it where all others stay at the mode,
 
     p(t_i) proportional to exp(-(t_i/prior)^2/2) mean over d of exp(-(y_i - d E y_i)' S_i^-1 (y_i - d E y_i)/2),
 
-where d are the likely values of a hidden degree: an item that may never have been compared keeps the prior as far as
-that is likely. In the units of its curvature at the mode, the quantiles of that law take the place of the normal ones;
-the normal draws say how strengths go together. (A Gaussian copula around skewed marginals: Rue, Martino and Chopin
-2009, Journal of the Royal Statistical Society B 71.)
+where y_i are the sums that put the top of this law at the mode (others' sums tell of t_i, too), and d are the likely
+values of a hidden degree: an item that may never have been compared keeps the prior as far as that is likely. In the
+units of its curvature at the mode, the quantiles of that law take the place of the normal ones; the normal draws say
+how strengths go together. (A Gaussian copula around skewed marginals: Rue, Martino and Chopin 2009, Journal of the
+Royal Statistical Society B 71.)
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ def skewed(
     prior: float,
     degrees: Floats,
     expected: Callable[[Floats], Floats],
-    linear: tuple[Floats, Floats, Floats],
+    slope: Floats,
+    spread: Floats,
 ) -> Floats:
     """Normal draws with the marginals that strengths have.
 
@@ -47,14 +49,15 @@ def skewed(
         By item, equally likely values of its degree, relative to the expected one.
     expected
         E y_i, one row per look, where each item has the strength given while all others are at the mode.
-    linear
-        At the mode: y - E y, the slope of E y and the covariance of y, look after look.
+    slope, spread
+        At the mode: the slope of E y and the covariance of y, look after look.
     """
-    items, looks = len(theta), len(linear[0]) // len(theta)
-    off, slope = linear[0].reshape(looks, items).T, np.einsum("aii->ia", linear[1].reshape(looks, items, items))
-    spread = np.einsum("aibi->iab", linear[2].reshape(looks, items, looks, items))
-    inverse = np.linalg.inv(spread + 1e-9 * (1 + spread.max()) * np.eye(looks))
-    unit = (np.einsum("ia,iab,ib->i", slope, inverse, slope) + 1 / prior**2) ** -0.5
+    items, looks = len(theta), len(slope) // len(theta)
+    own = np.einsum("aii->ia", slope.reshape(looks, items, items))
+    errors = np.einsum("aibi->iab", spread.reshape(looks, items, looks, items))
+    inverse = np.linalg.inv(errors + 1e-9 * (1 + errors.max()) * np.eye(looks))
+    known = np.einsum("ia,iab,ib->i", own, inverse, own)
+    unit, off = (known + 1 / prior**2) ** -0.5, own * (theta / prior**2 / np.maximum(known, _FAR))[:, None]
     ends = np.arcsinh(np.maximum(_DEVIATIONS, _PRIORS * prior / unit))
     steps = np.linspace(-ends, ends, _NODES)  # dense at the mode
     at = theta + unit * np.sinh(steps)
