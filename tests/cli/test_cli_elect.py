@@ -152,6 +152,7 @@ def test_synthetic_ballots_are_written_with_their_promise(directory: Path) -> No
     assert Ballots.read("table.soi").count == pytest.approx(95, abs=15)
     assert json.loads((directory / "table.soi.release.json").read_text())["mechanism"] == "synthetic ballots"
     assert "synthetic ballots" in done.stderr
+    assert "The list of candidates was taken from the ballots" in done.stderr
     assert [entry.what for entry in Ledger.open(directory / "budget.db").history()] == ["synthetic ballots"]
 
 

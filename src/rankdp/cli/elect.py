@@ -140,7 +140,7 @@ def elect(
     from rankdp.data.ballots import Ballots
     from rankdp.data.cleaning import Cleaning
     from rankdp.publish.election_report import election_report
-    from rankdp.publish.elections import ElectionRequest
+    from rankdp.publish.elections import LIST_FOUND, ElectionRequest
     from rankdp.report.document import PICTURES
 
     rules = "--rule plurality, borda, irv, stv, kemeny, copeland, ranked-pairs, schulze or condorcet"
@@ -171,6 +171,8 @@ def elect(
             **reading,
         )
         say(f"wrote {synthetic}: a table of {len(release.value):,} synthetic ballots")
+        if release.provenance.parameters["candidates_from_ballots"]:
+            say(f"note: {LIST_FOUND}")
         say(release.explain())
         return
     request = ElectionRequest.of(epsilon, **options)
