@@ -187,7 +187,7 @@ REFUSED = [
     (lambda frame: frame, {"target": "old"}, "target must be new"),
     (lambda frame: frame, {"target": "out", "bits": SeededBits(1)}, "rehearsals are not made on Spark"),
     (lambda frame: frame, {"target": "out", "epsilon": None}, "epsilon must be one number"),
-    (lambda frame: frame.union(frame), {"target": "out"}, "stands in 2 rows"),
+    (lambda frame: frame.union(frame), {"target": "out"}, "has 2 rows"),
     (lambda frame: frame.limit(0), {"target": "out"}, "there are no rows"),
     (
         lambda frame: (one := frame.selectExpr("voter", "rank_1 as item", "1 as rank")).union(one),
