@@ -262,7 +262,7 @@ class Pages:
         """A rule was chosen."""
         if form.get("option") not in draft.what.option_words:
             raise InputError(f"choose one of {', '.join(draft.what.option_words)}")
-        other = {} if form["option"] == draft.option else {"epsilon": ""}
+        other = {} if form["option"] == draft.option else {"goal": "", "target": None, "epsilon": ""}
         return _to(self.studio.change(draft, option=form["option"], **other), "goal")
 
     # 4 goal
@@ -284,7 +284,13 @@ class Pages:
             except RankdpError as refusal:
                 problem = problem or sentence(refusal)
         epsilon = form.get("epsilon", "") or draft.epsilon or (answer.cards[1].epsilon if answer else "1")
-        values = {"answer": answer, "epsilon": epsilon, "public": public, "asked": form}
+        values = {
+            "answer": answer,
+            "epsilon": epsilon,
+            "public": public,
+            "asked": form,
+            "goals": studio_plan.goals(draft),
+        }
         return self.page(request, "studio_goal.html", draft, problem, **values)
 
     def aimed(self, request: Request, draft: Draft, form: Form) -> Response:

@@ -16,12 +16,14 @@ import numpy as np
 
 from rankdp.errors import InputError
 from rankdp.mechanisms.registry import mechanism
+from rankdp.planning.election_plans import ManyBallots
 from rankdp.planning.plan import Plan, plan, short
 from rankdp.planning.plan_report import smooth
 from rankdp.privacy import guarantee
 from rankdp.report.plots import COLOURS
 from rankdp.types import Floats
 from rankdp_web.studio_draft import Draft
+from rankdp_web.studio_kinds import Goal
 
 LEAST, MOST = 0.02, 20.0
 """The ends of the slider; beyond the second nothing is protected."""
@@ -101,6 +103,14 @@ def public_numbers(draft: Draft) -> dict[str, Any]:
     if draft.kind == "comparisons" and draft.protect == "voter":
         known["max_per_voter"] = draft.max_per_voter
     return known
+
+
+def goals(draft: Draft) -> tuple[Goal, ...]:
+    """The goals that there is a plan for: some rules of elections have no order to get right, others no tallies."""
+    if draft.kind != "ballots":
+        return draft.what.goals
+    known = {measure.name for measure in ManyBallots(len(draft.items), 1, draft.option, draft.protect).measures}
+    return tuple(goal for goal in draft.what.goals if goal.ask in known)
 
 
 def answer(draft: Draft) -> Answer:

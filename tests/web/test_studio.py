@@ -36,6 +36,7 @@ from rankdp.data.atomic import read_sidecar
 from rankdp.errors import InputError
 from rankdp.privacy.ledger import Ledger
 from rankdp.progress import tell
+from rankdp.publish.ballot_rules import RULES
 from rankdp_web.studio_draft import Draft
 from rankdp_web.studio_plan import answer, certainty, rounded_up
 from rankdp_web.studio_progress import Progress
@@ -475,3 +476,17 @@ def test_the_command_refuses_a_port_that_is_taken():
         port = str(taken.getsockname()[1])
         with pytest.raises(InputError, match="cannot be listened on"):
             cli.main(["studio", "--no-browser", "--port", port], standalone_mode=False)
+
+
+@pytest.mark.parametrize("rule", sorted(RULES))
+def test_a_rule_is_asked_for_goals_that_it_has_a_plan_for(desk, client, rule):
+    draft = name_of(post(client, "/open", path=str(desk / "ballots.csv")))
+    post(client, f"/w/{draft}/file", items="\n".join(ITEMS), confirmed="on", kind="ballots")
+    post(client, f"/w/{draft}/protect", protect="ballot")
+    post(client, f"/w/{draft}/rule", option=rule)
+    offered = re.findall(r'name="goal" value="([\w-]+)"', client.get(f"/w/{draft}/goal").text)
+    assert offered[0] == "winner"
+    assert ("pairs" in offered) == (rule not in ("irv", "stv"))
+    for goal in offered:
+        asked = {f"target-{goal}": "25" if goal == "tally" else "80"}
+        assert "Balanced" in post(client, f"/w/{draft}/goal", goal=goal, number="300", **asked).text
