@@ -418,48 +418,39 @@ def test_balls_of_lists_that_are_none_are_refused(items, length, radius):
     assert not refused(sent("top-ball-5-7", 30, 4), 4, "ranking")
 
 
-TOP_MUTANTS = {
-    "twice the level": ("within * (power - one)] }", "within * (power * 2n - one)] }", True),
-    "items that come back": ("(j % 2 ? -1n : 1n)", "(j % 2 ? 0n : 1n)", True),
-    "a radius off by one": ("z - h <= radius ?", "z - h <= radius + 1 ?", False),
-    "moved items in place": ("if (source.some((place, i) => place === target[i])) continue;", "", False),
-    "a shuffle that is not uniform": ("place + below(list.length - place, words)", "below(list.length, words)", False),
+BALL_MUTANTS = {  # of rankings, or of lists: what is replaced, and whether the check of the promise sees it
+    ("rankings", "twice the level"): ("[radius] * (power - one)]", "[radius] * (power * 2n - one)]", True),
+    ("rankings", "a radius off by one"): ("=== 1 ? radius : Infinity", "=== 1 ? radius + 1 : Infinity", False),
+    ("rankings", "counts of another length"): ("upTo(k) - upTo(k - size)", "upTo(k) - upTo(k - size - 1)", False),
+    ("rankings", "an inversion that is not counted"): ("left -= overtaken[size - 1]", "left -= 0", False),
+    ("rankings", "an inversion too few"): ("v > left ? 0n", "v >= left ? 0n", False),
+    ("lists", "twice the level"): ("within * (power - one)] }", "within * (power * 2n - one)] }", True),
+    ("lists", "items that come back"): ("(j % 2 ? -1n : 1n)", "(j % 2 ? 0n : 1n)", True),
+    ("lists", "a radius off by one"): ("z - h <= radius ?", "z - h <= radius + 1 ?", False),
+    ("lists", "moved items in place"): ("if (source.some((place, i) => place === target[i])) continue;", "", False),
+    ("lists", "a shuffle that is not uniform"): (
+        "place + below(list.length - place, words)",
+        "below(list.length, words)",
+        False,
+    ),
 }
 
 
-@pytest.mark.parametrize("fault", TOP_MUTANTS)
-def test_mutants_of_the_ball_of_lists_are_caught(fault, tmp_path):
+@pytest.mark.parametrize(("what", "fault"), BALL_MUTANTS)
+def test_mutants_of_the_balls_are_caught(what, fault, tmp_path):
     text = (STATIC / "sampler.js").read_text("utf-8")
-    right, wrong, breaks_the_promise = TOP_MUTANTS[fault]
+    right, wrong, breaks_the_promise = BALL_MUTANTS[what, fault]
     assert text.count(right) == 1
     mutant = tmp_path / "sampler.mjs"
     mutant.write_text(text.replace(right, wrong), "utf-8")
+    tables, epsilon, drawn = {
+        "rankings": (sent("kendall-ball", 8, 2), 2, ("kendall-ball-9", 8)),
+        "lists": (sent("top-ball-5-7", 30, 4), 4, ("top-ball-3-3", 7)),
+    }[what]
     if breaks_the_promise:
-        assert refused(sent("top-ball-5-7", 30, 4), 4, "ranking", mutant)
+        assert refused(tables, epsilon, "ranking", mutant)
     else:
-        assert not same("top-ball-3-3", 7, 2, 300, mutant)
-
-
-BALL_MUTANTS = {
-    "twice the level": ("[radius] * (power - one)]", "[radius] * (power * 2n - one)]", True),
-    "a radius off by one": ("=== 1 ? radius : Infinity", "=== 1 ? radius + 1 : Infinity", False),
-    "counts of another length": ("upTo(k) - upTo(k - size)", "upTo(k) - upTo(k - size - 1)", False),
-    "an inversion that is not counted": ("left -= overtaken[size - 1]", "left -= 0", False),
-    "an inversion too few": ("v > left ? 0n", "v >= left ? 0n", False),
-}
-
-
-@pytest.mark.parametrize("fault", BALL_MUTANTS)
-def test_mutants_of_the_ball_are_caught(fault, tmp_path):
-    text = (STATIC / "sampler.js").read_text("utf-8")
-    right, wrong, breaks_the_promise = BALL_MUTANTS[fault]
-    assert text.count(right) == 1
-    mutant = tmp_path / "sampler.mjs"
-    mutant.write_text(text.replace(right, wrong), "utf-8")
-    if breaks_the_promise:
-        assert refused(sent("kendall-ball", 8, 2), 2, "ranking", mutant)
-    else:
-        assert not same("kendall-ball-9", 8, 2, 300, mutant)
+        assert not same(*drawn, 2, 300, mutant)
 
 
 # -- mutants of the script -------------------------------------------------------------------------------------------
