@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 from types import SimpleNamespace
 
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -22,6 +23,8 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("rankdp")
+
+pa.set_cpu_count(4)  # as users have it; Arrow takes one thread from OMP_NUM_THREADS=1, which hides races
 
 if os.environ.get("RANKDP_DATA"):
     os.environ["RANKDP_DATA"] = str(Path(os.environ["RANKDP_DATA"]).absolute())  # tests change the directory

@@ -220,15 +220,6 @@ def real(directory, name, **options):
     return Comparisons.read(path, **options)
 
 
-@pytest.fixture
-def four_threads():
-    before = pa.cpu_count()
-    pa.set_cpu_count(4)
-    yield
-    pa.set_cpu_count(before)
-
-
-@pytest.mark.usefixtures("four_threads")
 def test_a_load_stays_with_its_rows_however_a_table_is_cut():
     voters = (1000 * np.random.default_rng(31).random(60_000) ** 3).astype(np.int64)
     load = np.bincount(voters)[voters]
