@@ -14,7 +14,13 @@ from rankdp import cli
 from rankdp.data.ballots import SHARES
 from rankdp.errors import InputError
 from rankdp.mechanisms.ballots.protection import BallotProtection
-from rankdp.planning.election_plans import ManyBallots, voters_needed
+from rankdp.planning.election_plans import (
+    LAST_MARGIN,
+    SPREAD_OF_MARGINS,
+    SPREAD_OF_VOTES,
+    ManyBallots,
+    voters_needed,
+)
 from rankdp.planning.situation import PAIRS, RIGHT_WINNER, Request
 from rankdp.privacy.bits import SeededBits
 from rankdp.publish.ballot_rules import RULES, borda_noise, margin_noise, vote_noise
@@ -25,7 +31,7 @@ EPSILON = 0.2
 
 def by_margins(rule, m, voters, count=1000):
     """How often the rule finds the first of assumed true scores in noisy margins."""
-    spread = 0.4 * voters * m / np.sqrt(2)
+    spread = SPREAD_OF_MARGINS * voters * m / np.sqrt(2)
     true = spread * np.random.default_rng(1).standard_normal((count, m))
     noise = margin_noise(m, BallotProtection("ballot"), Fraction(EPSILON), Fraction(0)).noise(count, SeededBits(2))
     tables = (true[:, :, None] - true[:, None, :]) / m + noise
@@ -42,14 +48,14 @@ def simulated(option, m, voters, count=4000):
     public = m, protection, Fraction(EPSILON), Fraction(0)
     if option == "plurality":
         noise = vote_noise(*public).noise(count * m, SeededBits(2)).reshape(count, m) / SHARES
-        spread = 0.8 * voters / m
+        spread = SPREAD_OF_VOTES * voters / m
     elif option == "irv":
         votes = vote_noise(*public, rounds=m - 1)
         noise = votes.noise(count * 2, SeededBits(2), m - 2).reshape(count, 2) / SHARES
-        spread, m = 0.4 * voters / np.sqrt(2), 2
+        spread, m = LAST_MARGIN * voters / np.sqrt(2), 2
     else:
         noise = borda_noise(*public).noise(count, SeededBits(2))
-        spread = 0.4 * voters * m / np.sqrt(2)
+        spread = SPREAD_OF_MARGINS * voters * m / np.sqrt(2)
     true = spread * random.standard_normal((count, m))
     return np.mean((true + noise).argmax(axis=1) == true.argmax(axis=1))
 
@@ -63,7 +69,7 @@ def test_the_predicted_winner_is_that_of_the_noise(option, m, voters):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", ["kemeny", "copeland", "ranked-pairs", "schulze", "condorcet"])
-@pytest.mark.parametrize(("m", "voters"), [(3, 150), (10, 3000)])
+@pytest.mark.parametrize(("m", "voters"), [(3, 240), (10, 4800)])
 def test_the_predicted_winner_by_margins_is_about_that_of_the_noise(rule, m, voters):
     told = ManyBallots(m, voters, rule).accuracy(rule, RIGHT_WINNER, EPSILON, Request(1))
     assert -0.05 <= by_margins(rule, m, voters) - told <= 0.07
