@@ -134,9 +134,9 @@ def _numbered(words: str, name: str, kind: Callable[[str], Any]) -> Any:
         raise InputError(f"{name} must be a {'whole ' * (kind is int)}number, got {words.strip()!r}") from None
 
 
-def _epsilon(words: str) -> str:
-    if not LEAST <= positive(words.strip()) <= MOST:
-        raise InputError(f"epsilon must be between {LEAST:g} and {MOST:,.0f}, got {words.strip()[:20]}")
+def _epsilon(words: str, name: str = "epsilon") -> str:
+    if not LEAST <= float(positive(words.strip(), name)) <= MOST:
+        raise InputError(f"{name} must be between {LEAST:g} and {MOST:,.0f}, got {words.strip()[:20]}")
     return words.strip()
 
 
@@ -333,7 +333,7 @@ class Pages:
 
     def kept(self, request: Request, draft: Draft, form: Form) -> Response:
         """Keep a new budget in the ledger."""
-        name, total = form.get("name", "").strip(), _epsilon(form.get("total", ""))
+        name, total = form.get("name", "").strip(), _epsilon(form.get("total", ""), "the total epsilon")
         Ledger.create(self.studio.releases.ledger_file, name, draft.protects, total).close()
         return _to(self.studio.change(draft, dataset=name), "budget")
 

@@ -490,3 +490,11 @@ def test_a_rule_is_asked_for_goals_that_it_has_a_plan_for(desk, client, rule):
     for goal in offered:
         asked = {f"target-{goal}": "25" if goal == "tally" else "80"}
         assert "Balanced" in post(client, f"/w/{draft}/goal", goal=goal, number="300", **asked).text
+
+
+def test_the_ends_of_what_a_budget_may_be_are_allowed(desk, client):
+    draft = prepare(client, desk, "scores", budget="")
+    page = post(client, f"/w/{draft}/keep", 422, name="less", total="0.0005").text
+    assert "The total epsilon must be between 0.001 and 1,000,000, got 0.0005." in page
+    for total in ("0.001", "1000000"):
+        post(client, f"/w/{draft}/keep", name=f"a budget of {total}", total=total)
