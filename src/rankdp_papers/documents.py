@@ -19,7 +19,7 @@ from rankdp.report.document import page, paragraph
 from rankdp.report.results import Table
 from rankdp.version import __version__
 from rankdp_papers import coverage
-from rankdp_papers.results import Earlier, Reproduced
+from rankdp_papers.results import Reproduced
 from rankdp_papers.specification import PAPERS, Claim, TablePlan
 from rankdp_papers.tables import file_name, keep, kept, to_csv
 from rankdp_papers.verdicts import Verdict, select
@@ -113,7 +113,7 @@ def _section(result: Reproduced) -> Iterable[Block]:
     if result.missing:
         yield "warning", f"Left out: {result.missing}."
         return
-    if "figure" in result.shown:
+    if "figure" in result.plans:
         yield "picture", (result, "figure")
     elif 0 < len(result.rows) <= _LONGEST:
         yield "table", _rows(result)
@@ -122,7 +122,7 @@ def _section(result: Reproduced) -> Iterable[Block]:
     if result.seen:
         yield "text", result.seen
     for by in ("paper", "rankdp"):
-        if by == "rankdp" and "ours" in result.shown:
+        if by == "rankdp" and "ours" in result.plans:
             yield "picture", (result, "ours")
         rows = [_claim_row(verdict) for verdict in result.verdicts if verdict.claim.by == by]
         if rows and by == "paper":
@@ -139,8 +139,6 @@ def _section(result: Reproduced) -> Iterable[Block]:
 
 def _sizes(result: Reproduced) -> str:
     """The grid and the repetitions of this run."""
-    if isinstance(result, Earlier):
-        return f"{result.recorded['run']} Its table was not kept; the picture has the paper's lines and ours."
     run = getattr(result.specification, result.size)
     sizes = {**{name.replace("_", " "): [value] for name, value in run.settings.items()}, **run.grid}
     points = [f"{name} {_points(values)}" for name, values in sizes.items()]

@@ -8,7 +8,7 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
 from typing import Any
@@ -46,11 +46,6 @@ class Reproduced:
         return {f"{name}.{kind}": image(one, kind) for name, one in drawn.items() for kind in ("png", "svg")}
 
     @property
-    def shown(self) -> Sequence[str]:
-        """The pictures of its section."""
-        return list(self.plans)
-
-    @property
     def plans(self) -> Mapping[str, FigurePlan]:
         """How it is drawn."""
         plans = {"figure": self.specification.figure, "ours": self.specification.ours}
@@ -74,41 +69,6 @@ class Reproduced:
         counts = Counter(verdict.answer for verdict in self.verdicts)
         answers = ", ".join(f"{answer} {count}" for answer, count in counts.items())
         return f"{self.specification.name}: {answers} ({self.seconds:.0f} core-seconds)"
-
-
-@dataclass(frozen=True)
-class Earlier(Reproduced):
-    """The verdicts of an earlier run whose table was not kept; its picture stays as it is.
-
-    ``recorded`` has the words of the run ("run"), what was seen ("seen") and the claims with their numbers ("claims").
-    """
-
-    recorded: Mapping[str, Any] = field(default_factory=dict)
-
-    @cached_property
-    def verdicts(self) -> Sequence[Verdict]:
-        """What was recorded of the claims that the specification still makes."""
-        found = {one["text"]: one for one in self.recorded["claims"]}
-        return [
-            Verdict(claim, *(found[claim.text][name] for name in ("verdict", "what", "number", "error", "at", "mean")))
-            for claim in self.specification.claims
-            if claim.text in found
-        ]
-
-    @property
-    def shown(self) -> Sequence[str]:
-        """The one picture of that run."""
-        return [] if self.specification.figure is None else ["figure"]
-
-    @property
-    def plans(self) -> Mapping[str, FigurePlan]:
-        """Nothing is drawn again."""
-        return {}
-
-    @cached_property
-    def seen(self) -> str:
-        """What was seen then."""
-        return str(self.recorded["seen"])
 
 
 def filled(text: str, rows: Sequence[Row]) -> str:

@@ -1,7 +1,5 @@
 """The tables behind the pages: one CSV file per figure, with every number in full, and ``runs.json``.
 
-``earlier.json`` has the verdicts of full-size runs from before tables were kept. A new run of a figure replaces them.
-
 Pages and pictures are made from these files alone, so judging or drawing differently needs no new run. A row has a cell
 for each column of its table; an empty cell means that this row does not have the column. Numbers are written so that
 reading gives back the same number, whole numbers without a point.
@@ -19,10 +17,10 @@ from typing import Any
 from rankdp.data.atomic import make_directory, write_whole
 from rankdp.errors import InputError
 from rankdp_papers.experiment import Row
-from rankdp_papers.results import Earlier, Reproduced
+from rankdp_papers.results import Reproduced
 from rankdp_papers.specification import load, names
 
-_RUNS, _EARLIER = "runs.json", "earlier.json"
+_RUNS = "runs.json"
 
 
 def file_name(name: str) -> str:
@@ -43,14 +41,12 @@ def keep(done: Sequence[Reproduced], directory: Path) -> None:
 
 
 def kept(directory: Path) -> list[Reproduced]:
-    """Every figure of the package whose table, or whose earlier verdicts, are there, in order."""
-    runs, earlier, found = _json(directory / _RUNS), _json(directory / _EARLIER), list[Reproduced]()
+    """Every figure of the package whose table is there, in order."""
+    runs, found = _json(directory / _RUNS), list[Reproduced]()
     for name in names():
         if name in runs:
             rows = from_csv((directory / file_name(name)).read_text(encoding="utf-8"))
             found.append(Reproduced(load(name), runs[name]["size"], rows, runs[name]["core_seconds"]))
-        elif name in earlier:
-            found.append(Earlier(load(name), "full", [], 0.0, recorded=earlier[name]))
     return found
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from rankdp.errors import InputError
 from rankdp_papers.documents import _picture_name, _pivot, _sizes, _summary, pages, write_markdown
-from rankdp_papers.results import NUMBER, Earlier, Reproduced, filled
+from rankdp_papers.results import NUMBER, Reproduced, filled
 from rankdp_papers.specification import PAPERS, Claim, TablePlan, load, names
 from rankdp_papers.tables import from_csv, kept, to_csv
 
@@ -37,7 +37,7 @@ def test_the_pages_are_what_the_tables_give():
 def test_the_documentation_has_every_figure_and_its_pictures():
     every = kept(PAGES / "tables")
     assert [one.specification.name for one in every] == names(), "run make papers"
-    pictures = {_picture_name(one, name) for one in every for name in one.shown}
+    pictures = {_picture_name(one, name) for one in every for name in one.plans}
     assert {path.name for path in PAGES.glob("*.png")} == pictures, "run make papers"
 
 
@@ -112,13 +112,6 @@ def test_tables_come_back_as_they_were():
     assert from_csv(to_csv(rows)) == rows
     with pytest.raises(InputError, match="reads as a number, got '1998'"):
         to_csv([{"copy": "1998"}])
-
-
-def test_earlier_verdicts_are_of_claims_that_are_still_made():
-    for one in kept(PAGES / "tables"):
-        if isinstance(one, Earlier):
-            assert len(one.verdicts) == len(one.specification.claims), one.specification.name
-            assert "(not run)" not in one.seen
 
 
 def test_a_table_has_a_line_and_a_column_for_each_value():
