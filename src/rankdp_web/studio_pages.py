@@ -20,7 +20,7 @@ from rankdp.data.atomic import make_directory, write_whole
 from rankdp.data.cells import check_items
 from rankdp.errors import InputError, RankdpError
 from rankdp.planning.situation import LEAST, MOST
-from rankdp.privacy.exact import positive
+from rankdp.privacy.exact import positive, rational
 from rankdp.privacy.ledger import Ledger
 from rankdp.report.results import listed
 from rankdp_web import studio_plan
@@ -135,7 +135,7 @@ def _numbered(words: str, name: str, kind: Callable[[str], Any]) -> Any:
 
 
 def _epsilon(words: str, name: str = "epsilon") -> str:
-    if not LEAST <= float(positive(words.strip(), name)) <= MOST:
+    if not rational(LEAST, name) <= positive(words.strip(), name) <= MOST:
         raise InputError(f"{name} must be between {LEAST:g} and {MOST:,.0f}, got {words.strip()[:20]}")
     return words.strip()
 
