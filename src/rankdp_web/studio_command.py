@@ -30,7 +30,9 @@ from rankdp.errors import Unsupported
 )
 @option("--no-browser", "Only print the address; do not open it.", is_flag=True)
 def studio(file: Path | None, port: int, directory: Path, ledger_file: Path | None, no_browser: bool) -> None:
-    """Plan, rehearse and release in a browser, on this machine only; FILE is opened at once.
+    """Plan, rehearse and release in a browser.
+
+    FILE is opened at once.
 
     The address has a random key, and nothing leaves this machine. Needs the extra web: pip install 'rankdp[web]'
     """

@@ -33,7 +33,7 @@ address_option = option(
 
 @click.group()
 def survey() -> None:
-    """Collect rankings that are private before they leave the respondent's device.
+    """Collect rankings; respondents' own devices add the noise.
 
     DATABASE is a file, or the address of a PostgreSQL database such as postgresql+psycopg://user@host/name. Needs the
     extra web: pip install 'rankdp[web]'
@@ -178,11 +178,11 @@ def serve(
     address: str | None,
     tickets_per_minute: int,
 ) -> None:
-    """Serve surveys until interrupted, and print the private link of the organiser's page.
+    """Serve surveys until interrupted.
 
-    DATABASE is made if it is not there; it is surveys.db in this directory if it is left out. Surveys are created,
-    shared, watched and closed on the organiser's page. Respondents need https: give --certificate and --key, or put the
-    server behind a proxy and name it with --trusted-proxy.
+    Prints the private link of the organiser's page, where surveys are created, shared, watched and closed. DATABASE is
+    made if it is not there; it is surveys.db in this directory if it is left out. Respondents need https: give
+    --certificate and --key, or put the server behind a proxy and name it with --trusted-proxy.
     """
     pair = _certificate(certificate, key)
     if address is not None and not address.startswith(("https://", "http://")):
@@ -260,7 +260,10 @@ def _check_proxy(address: str) -> None:
 @click.argument("database", metavar="[DATABASE]", default=_DATABASE)
 @address_option
 def list_surveys(database: str, address: str) -> None:
-    """List the surveys in DATABASE: id, state, answers, day of opening, title and link, separated by tabs."""
+    """List the surveys in DATABASE.
+
+    One line each: id, state, answers, day of opening, title and link, separated by tabs.
+    """
     with _opened(database) as opened:
         for made in _in_order(opened):
             state = "open" if made.open else "closed"
@@ -278,7 +281,7 @@ def _pictures(directory: Path | None) -> dict[str, bytes]:
 @survey.command()
 @click.argument("address", metavar="URL")
 def verify(address: str) -> None:
-    """Compare what the server at URL sends to respondents with what this version of rankdp would send.
+    """Check that the server at URL sends what this version would.
 
     URL is the link to the page of a survey. Its tables, texts and scripts are computed again from the facts that the
     page states; the exit code is 1 if anything differs.
@@ -309,7 +312,7 @@ def results(database: str, survey_id: str | None) -> Report:
 @one_survey
 @click.argument("target", metavar="OUT", type=PATH)
 def export(database: str, survey_id: str | None, target: Path) -> None:
-    """Write the synthetic rankings to OUT, a CSV, Parquet or PrefLib file.
+    """Write the synthetic rankings to OUT (CSV, Parquet or PrefLib).
 
     While the survey is open, these are the rankings that its results show. OUT.release.json states the guarantee;
     aggregate, learn and attack read both.

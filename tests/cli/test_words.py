@@ -130,3 +130,9 @@ def test_every_option_with_a_wrong_value(words, command, tmp_path, monkeypatch):
         for value in [()] if option.is_flag else [("banana",), ("-1",), ("nan",), ("",)]:
             said = refused([*words, *asked, name, *value * option.nargs])
             assert not PYTHON.search(said), said
+
+
+@pytest.mark.parametrize(("words", "command"), [pytest.param(*one, id=" ".join(one[0])) for one in commands()])
+def test_the_list_of_commands_shows_whole_sentences(words, command):
+    siblings = max(len(name[-1]) for name, _ in commands() if name[:-1] == words[:-1])
+    assert not command.get_short_help_str(72 - siblings).endswith("...")

@@ -25,7 +25,7 @@ _protect = choice(
 
 @click.group()
 def attack() -> None:
-    """Measure what an attacker learns, on simulated data or on real ballots."""
+    """Measure what an attacker learns, on simulated or real data."""
 
 
 @attack.command("inference")

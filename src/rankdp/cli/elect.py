@@ -126,7 +126,7 @@ def elect(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Publish the result of an election by ranked ballots, with every ballot protected.
+    """Publish an election result, with every ballot protected.
 
     BALLOTS is a CSV, JSON, Excel, Parquet, PrefLib or BLT file, several tables or a pattern such as 'ballots/*.csv', a
     DuckDB file, or cast vote records (also the directory or .zip file of a JSON export). Its columns are rank_1,

@@ -34,7 +34,7 @@ _level = option("--level", "Confidence of the intervals.", default=0.95)
 
 @click.group()
 def live() -> None:
-    """Publish a leaderboard again and again while votes arrive, for one epsilon in total."""
+    """Publish a leaderboard repeatedly, for one epsilon in total."""
 
 
 @live.command("create")
@@ -62,7 +62,9 @@ def live_create(
     ledger: Ledger | None,
     bits: Bits | None,
 ) -> None:
-    """Create a live board with its state in the new file STATE, and charge the ledger for all of its boards.
+    """Create a live board, and charge for all of its publications.
+
+    STATE is a new file that keeps its state.
 
     Example: rankdp live create state.db --items items.txt --epsilon 1 --boards 52 --protect comparison --ledger b.db
     """
@@ -103,7 +105,9 @@ def live_add(
     title: str,
     ledger: Ledger | None,
 ) -> Report:
-    """Count the new votes in VOTES, each for the first time, and publish the board.
+    """Count new votes and publish the board.
+
+    VOTES holds votes that were not counted before.
 
     Example: rankdp live add state.db week47.csv --batch 2026-W47 --ledger budget.db -o board.html
     """

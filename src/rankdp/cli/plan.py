@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def plan() -> None:
-    """Find the accuracy of an epsilon, or the epsilon for an accuracy.
+    """Find the accuracy of an epsilon, or the reverse.
 
     Computed from public numbers: no data are read and no privacy is spent. Leaderboards are predicted by the inference
     that `rank` uses, on simulated votes.
@@ -184,7 +184,10 @@ def _votes_per_voter(_: click.Context, __: click.Parameter, value: str) -> dict[
 @option("--spread", "Log-strengths are assumed to lie within plus or minus this number.", default=1.0)
 @reporting
 def plan_voters(items: int, votes_per_voter: dict[int, int], epsilon: str, level: float, spread: float) -> Report:
-    """Plan --max-per-voter of `rankdp rank`: how many comparisons of each voter to use."""
+    """Plan --max-per-voter of `rankdp rank`.
+
+    It is how many comparisons of each voter count fully.
+    """
     from rankdp.planning.voter_bounds import voter_bounds_report
 
     return voter_bounds_report(items, votes_per_voter, epsilon, level, spread)
