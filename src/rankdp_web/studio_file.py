@@ -52,6 +52,8 @@ class FileSummary:
     columns: tuple[str, ...] = ()
     length: int = 0
     """How many items most rankings list."""
+    span: tuple[float, float] = (0.0, 0.0)
+    """The lowest and the highest score."""
     damaged: str = ""
     """How many rows are damaged and would be skipped, in words."""
     asks: set[str] = field(default_factory=set)
@@ -212,7 +214,7 @@ def _scores(found: FileSummary, asked: dict[str, str] | None) -> None:
         + (f"; not read: {listed_names(table.left_out)}" if table.left_out else "")
         + "."
     )
-    low, high = float(table.scores.min()), float(table.scores.max())
+    low, high = found.span = float(table.scores.min()), float(table.scores.max())
     found.facts |= {"Scores": f"{len(table.scores):,}", "Lowest": f"{low:g}", "Highest": f"{high:g}"}
     spread = float(np.std(table.scores))
     away = np.abs(table.scores - np.mean(table.scores)) > _FAR * spread

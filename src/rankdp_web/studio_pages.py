@@ -209,7 +209,13 @@ class Pages:
         if kind != draft.kind:
             changes |= {"protect": "", "goal": "", "target": None, "option": "", "epsilon": "", "number": None}
         if kind == "scores":
-            replace(draft, bounds=changes["bounds"]).numeric_bounds  # noqa: B018  refuses what are no bounds
+            low, high = replace(draft, bounds=changes["bounds"]).numeric_bounds
+            lowest, highest = self.studio.found(draft).span
+            if changes["outside"] == "refuse" and not low <= lowest <= highest <= high:
+                raise InputError(
+                    f"some scores are not between {low:g} and {high:g}: name bounds that hold for every score, or move "
+                    "scores outside to the nearest of them"
+                )
         if len(changes["items"]) < 2:
             raise InputError("there must be at least two names to put in order")
         return _to(self._with_found(draft, **changes), "protect")

@@ -498,3 +498,10 @@ def test_the_ends_of_what_a_budget_may_be_are_allowed(desk, client):
     assert "The total epsilon must be between 0.001 and 1,000,000, got 0.0005." in page
     for total in ("0.001", "1000000"):
         post(client, f"/w/{draft}/keep", name=f"a budget of {total}", total=total)
+
+
+def test_scores_outside_the_bounds_are_decided_before_anything_else(desk, client):
+    draft = name_of(post(client, "/open", path=str(desk / FILES["scores"])))
+    bounds = {"kind": "scores", "low": "2", "high": "3"}
+    assert "Some scores are not between 2 and 3: " in post(client, f"/w/{draft}/file", 422, **bounds).text
+    assert str(post(client, f"/w/{draft}/file", **bounds, clip="on").url).endswith("/protect")
