@@ -178,8 +178,8 @@ class Aggregate(Displayable):
         """The covariance of the errors of mean ranks or win shares, of a table that every voter lists completely.
 
         The empirical one: sum over voters of the products of what their rows say of two items, less the means, as if
-        one more voter had ranked at random: a few answers that happen to be equal are not certain. Where voters list
-        different items, the errors of items count as independent.
+        one more voter had ranked at random (a few answers that happen to be equal are not certain), pulled towards that
+        of exchangeable items. Where voters list different items, the errors of items count as independent.
 
         Parameters
         ----------
@@ -206,7 +206,10 @@ class Aggregate(Displayable):
             products += weight**2 * (both - off - off.T + tally.voters * np.outer(mean, mean))
         at_random = max(weight**2 * float(said.var()) for said, weight in zip(scores, weights, strict=True))
         products += at_random * (items * np.eye(items) - 1) / (items - 1)
-        return np.asarray(products / total**2)
+        effective = total**2 / sum(
+            weight**2 * tally.voters for weight, (tally, *_) in zip(weights, undone, strict=True)
+        )
+        return _towards_exchangeable(np.asarray(products / total**2), effective)
 
     def wins(self) -> tuple[Floats, Floats, Floats, Floats]:
         """How many listed rivals each item beats in all rankings, their covariance, largest bias, and naive count."""
@@ -446,3 +449,25 @@ def _read(path: str | os.PathLike[str], origin: Origin, items: Iterable[Any] | N
         return sorted(range(len(names)), key=lambda item: 0 if declared else natural(names[item]))
 
     return Tallies([origin], batches, sort)
+
+
+def _towards_exchangeable(covariance: Floats, answers: float) -> Floats:
+    """An empirical covariance of few answers, pulled towards the one of exchangeable items with the same trace.
+
+    Its inverse would be too certain: with n answers and p dimensions about n/(n - p) times. The share of the pull has
+    the least expected error for normal answers (Chen, Wiesel, Eldar and Hero, IEEE Trans. Signal Processing 58, 2010,
+    formula (23)); errors add up to 0, so p is one less than the items.
+
+    Parameters
+    ----------
+    covariance
+        Of the errors of all items.
+    answers
+        The effective number of answers.
+    """
+    items = len(covariance)
+    trace, square, free = float(np.trace(covariance)), float((covariance**2).sum()), items - 1
+    uneven = (answers + 1 - 2 / free) * (square - trace**2 / free)
+    share = min(1.0, ((1 - 2 / free) * square + trace**2) / uneven) if uneven > 0 else 1.0
+    even = trace / free * (np.eye(items) - 1 / items)
+    return np.asarray((1 - share) * covariance + share * even)
