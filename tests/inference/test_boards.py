@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 from support import generator
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from rankdp.inference.boards import Look, by_table, by_wins, laplacian, mode, strengths
 from rankdp.inference.degrees import Design, expected_design, hidden_design, likely_degrees
@@ -268,3 +269,17 @@ def test_degrees_make_a_design(request):
     assert (expected == expected.T).all()
     assert expected_design(np.full(9, 16.0)) == pytest.approx(2 * (1 - np.eye(9)), rel=1e-4)
     assert np.isfinite(expected_design(np.array([100.0, 1, 1, 1]))).all()  # more than the others have together
+
+
+def test_linear_algebra_runs_on_one_thread_and_others_get_theirs_back():
+    before, seen = [one["num_threads"] for one in threadpool_info()], []
+
+    def looks(_):
+        seen.append({one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"})
+        return [Look(np.zeros(3), np.full((3, 3), 0.5), 1.0)]
+
+    with threadpool_limits(2, user_api="blas"):
+        strengths(looks, Design(1 - np.eye(3)))
+        assert {one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"} == {2}
+    assert seen[0] == {1}
+    assert [one["num_threads"] for one in threadpool_info()] == before

@@ -38,6 +38,7 @@ from rankdp.inference.degrees import Design, expected_design, likely_degrees
 from rankdp.inference.draws import Draws
 from rankdp.inference.marginals import skewed
 from rankdp.inference.normal import PRIOR, Linear, fitted, posterior
+from rankdp.inference.one_thread import one_thread
 from rankdp.types import Floats
 
 
@@ -68,6 +69,7 @@ Looks = Callable[[Floats], Sequence[Look]]
 """Looks at the votes, given strengths around which they may be taken."""
 
 
+@one_thread
 def strengths(looks: Looks, design: Design, prior: float | None = PRIOR) -> Draws:
     """Draws of the strengths.
 

@@ -15,11 +15,13 @@ from __future__ import annotations
 import numpy as np
 
 from rankdp.inference.draws import COUNT, generator, opposite
+from rankdp.inference.one_thread import one_thread
 from rankdp.types import Floats
 
 _GRID = np.geomspace(1 / 100, 10, 40)  # of s/a: from no spread that matters to one that nothing holds back
 
 
+@one_thread
 def exchangeable(pull: Floats, precision: Floats, scale: float, count: int = COUNT) -> tuple[Floats, float]:
     """Draws of the true values, one per row, and the mean of their spread.
 

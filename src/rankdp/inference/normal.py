@@ -21,6 +21,7 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from rankdp.inference.draws import COUNT, generator, opposite
 from rankdp.inference.exchangeable import exchangeable
+from rankdp.inference.one_thread import one_thread
 from rankdp.types import Floats
 
 PRIOR = 2.0
@@ -31,6 +32,7 @@ Linear = Callable[[Floats], tuple[Floats, Floats, Floats]]
 """At t: y - f(t), J and S."""
 
 
+@one_thread
 def fitted(linear: Linear, items: int, prior: float | None = PRIOR) -> tuple[Floats, float, Floats]:
     """The mode, the prior's deviation there, and draws, one per row.
 
@@ -54,6 +56,7 @@ def fitted(linear: Linear, items: int, prior: float | None = PRIOR) -> tuple[Flo
     return theta, spread, drawn
 
 
+@one_thread
 def posterior(linear: Linear, prior: Floats, start: Floats | None = None) -> tuple[Floats, Floats, Floats]:
     """The mode t; and there J'S^-1 (y - f + J t) and J'S^-1 J, which say what the values add to the prior.
 
