@@ -6,6 +6,7 @@ import contextlib
 import io
 import itertools
 import math
+import os
 import re
 import signal
 import subprocess
@@ -148,6 +149,7 @@ def command(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
         mock.patch.object(sys, "argv", ["rankdp", *arguments]),
+        mock.patch.dict(os.environ, COLUMNS="110"),  # as in a pipe; runners of tests set others
         pytest.raises(SystemExit) as left,
     ):
         main()
