@@ -140,7 +140,8 @@ def elect(
     from rankdp.data.ballots import Ballots
     from rankdp.data.cleaning import Cleaning
     from rankdp.publish.election_report import election_report
-    from rankdp.publish.elections import LIST_FOUND, ElectionRequest
+    from rankdp.publish.election_result import CANDIDATES_FROM_BALLOTS
+    from rankdp.publish.elections import ElectionRequest
     from rankdp.report.document import PICTURES
 
     rules = "--rule plurality, borda, irv, stv, kemeny, copeland, ranked-pairs, schulze or condorcet"
@@ -172,7 +173,7 @@ def elect(
         )
         say(f"wrote {synthetic}: a table of {len(release.value):,} synthetic ballots")
         if release.provenance.parameters["candidates_from_ballots"]:
-            say(f"note: {LIST_FOUND}")
+            say(f"note: {CANDIDATES_FROM_BALLOTS}")
         say(release.explain())
         return
     request = ElectionRequest.of(epsilon, **options)

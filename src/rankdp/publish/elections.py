@@ -55,7 +55,6 @@ from rankdp.publish.runoff_draws import by_rounds
 from rankdp.rankers.runoff import METHODS, UNTIL, Piles, run
 
 ANNOUNCED = ("everything", "winners")
-LIST_FOUND = "The list of candidates was taken from the ballots: who is listed at all is not protected."
 
 Mechanism = NoisyBorda | NoisyMargins | NoisyVotes | PermuteAndFlip | TopSet
 
