@@ -8,13 +8,14 @@ import subprocess
 import sys
 from contextlib import closing
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from rankdp.errors import InputError
 from rankdp.mechanisms.registry import mechanism
-from rankdp.privacy.answers import AnswerStore, Question
+from rankdp.privacy.answers import AnswerStore, Question, _Answers
 from rankdp.privacy.bits import SecureBits
 from rankdp.privacy.guarantee import ITEM_POSITION
 from rankdp.privacy.ledger import BudgetExceeded, Ledger
@@ -331,6 +332,23 @@ print(first.tolist(), store.answers(question, range(300), None).tolist() == firs
     running = [subprocess.Popen([sys.executable, "-c", code, path], stdout=subprocess.PIPE) for _ in range(4)]
     assert len({process.communicate()[0] for process in running}) == 1
     assert [process.returncode for process in running] == [0] * 4
+
+
+def test_a_file_that_another_process_makes_meanwhile_is_no_other_kind(tmp_path):
+    path = tmp_path / "answers.db"
+    path.touch()
+    with closing(sqlite3.connect(path)) as connection:
+
+        def execute(query):
+            found = connection.execute(query).fetchone()
+            _Answers(path, 1.0, create=True)  # another process, between two looks
+            return SimpleNamespace(fetchone=lambda: found)
+
+        _Answers._check_kind(
+            SimpleNamespace(application=_Answers.application, path=path, what=_Answers.what),
+            SimpleNamespace(execute=execute),
+            empty=True,
+        )
 
 
 def test_a_hundred_thousand_voters(tmp_path):

@@ -272,9 +272,12 @@ class Store:
         return connection
 
     def _check_kind(self, connection: sqlite3.Connection, empty: bool) -> None:
-        """Refuse a file that another program made; an empty one may be used."""
-        (kind,) = connection.execute("PRAGMA application_id").fetchone()
+        """Refuse a file that another program made; an empty one may be used.
+
+        Tables are looked for first: where another process makes the file meanwhile, its kind is written with them.
+        """
         (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        (kind,) = connection.execute("PRAGMA application_id").fetchone()
         if kind != self.application and (tables or not empty):
             raise InputError(f"{self.path}: this is not a {self.what}")
 
