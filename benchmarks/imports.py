@@ -37,9 +37,9 @@ def table() -> Table:
 
 _FIRST_ROWS, _FIRST_TARGET, _FIRST_RUNS = 99_000, 3.0, 2
 _FIRST_USES = {
-    "privatize, 10 items": ("privatize", "poll.csv", "out.csv", "-e", "2"),
-    "privatize, 30 items": ("privatize", "long.csv", "out.csv", "-e", "2"),
-    "privatize, by kendall": ("privatize", "poll.csv", "out.csv", "-e", "2", "--mechanism", "kendall"),
+    "privatize, 10 items": ("privatize", "poll.csv", "out.csv", "--force", "-e", "2"),
+    "privatize, 30 items": ("privatize", "long.csv", "out.csv", "--force", "-e", "2"),
+    "privatize, by kendall": ("privatize", "poll.csv", "out.csv", "--force", "-e", "2", "--mechanism", "kendall"),
     "rank, one comparison": ("rank", "votes.csv", "-e", "1", "--items-from-data", "--protect", "comparison"),
     "rank, one outcome": ("rank", "votes.csv", "-e", "1", "--items-from-data", "--protect", "outcome"),
     "rank, one voter": (
