@@ -54,7 +54,8 @@ papers: $(DEV)  ## every figure of the papers, into reproduction/ and docs/paper
 	@$(VENV)/bin/rankdp reproduce --full --markdown docs/papers
 
 dist: $(DEV)  ## the wheel, the sdist and a bill of materials, into dist/; checked, and the command is run from the wheel
-	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(RUN) build --no-isolation --outdir dist . >/dev/null
+	@export SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) && rm -rf dist && \
+		$(RUN) build --no-isolation --outdir dist . >/dev/null && $(VENV)/bin/python locks/repack.py dist/*.tar.gz
 	@$(RUN) twine check --strict dist/*.whl dist/*.tar.gz
 	@$(VENV)/bin/python locks/sbom.py locks/run.txt > dist/sbom.json
 	@$(RUN) pytest -q tests/test_distribution.py
