@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 from contextlib import closing
+from decimal import Decimal
 from fractions import Fraction
 from types import SimpleNamespace
 
@@ -261,6 +262,16 @@ def test_spaces_are_not_part_of_an_id(setting):
     question = Question(1, "kendall", ITEMS)
     first = store.answers(question, ["ann", 7], drawing(ORDERS, []))
     assert (store.answers(question, [" ann", "7 "], None) == first).all()
+
+
+@pytest.mark.parametrize("same", [7.0, np.float32(7), np.int16(7), Decimal("7.00"), "7"])
+def test_a_number_is_one_id_in_a_column_of_any_kind(setting, same):
+    store, _, pays = setting
+    question = Question(1, "kendall", ITEMS)
+    first = store.answers(question, [7, 0.5], drawing(ORDERS, []), **pays)
+    assert (store.answers(question, [same, "0.5"], None, **pays) == first).all()  # no second draw for one charge
+    with pytest.raises(InputError, match="each voter once"):
+        store.answers(question, [7, same], None)
 
 
 def test_a_draw_that_fails_stores_nothing_and_leaves_the_charge(setting):

@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
@@ -43,6 +44,22 @@ def test_the_same_question_has_the_same_answer_and_costs_once(store, ledger):
     assert named(first) == named(again) == named(turned)
     assert [entry.guarantee.epsilon for entry in ledger.history()] == [1]
     assert first.guarantee.epsilon == 1
+
+
+def test_ids_that_a_frame_holds_as_floats_are_the_same_voters(store, ledger):
+    rows = {f"rank_{place + 1}": [item] * 40 for place, item in enumerate(ITEMS)}
+    tables = [pa.table({"voter": pa.array(range(40), kind), **rows}) for kind in (pa.int64(), pa.float64())]
+    first, again = (rankdp.privatize(table, 1, answers=store, ledger=ledger) for table in tables)
+    assert named(first) == named(again)  # another draw would be a second release for one charge
+    assert len(ledger.history()) == 1
+
+
+def test_ids_of_several_kinds_are_one_voter():
+    twice = rankdp.Rankings.from_orders([["a", "b"], ["b", "a"]], voters=[7, 7.0])
+    with pytest.raises(InputError, match="voter '7' has 2 rows"):
+        rankdp.privatize(twice, 1)
+    with pytest.raises(InputError, match="2 ballots come from 1 voters"):
+        rankdp.elect(twice, 1, rule="borda")
 
 
 @pytest.mark.parametrize("mechanism", ["auto", "kendall", "tiers"])

@@ -32,7 +32,7 @@ from rankdp.data.adapters import counted_profile, to_pref_voting, to_votekit
 from rankdp.data.ballot_files import ballot_format, counted_ballots, only_records
 from rankdp.data.ballot_parts import Part, cleaned, distinct, listed_over, refuse_repeated, whole_weights, without
 from rankdp.data.ballot_tables import table_ballots
-from rankdp.data.cells import as_frame, check_items
+from rankdp.data.cells import as_frame, check_items, id_text
 from rankdp.data.cleaning import USUAL, Cleaner, Cleaning
 from rankdp.data.frames import Reading
 from rankdp.data.rankings import Rankings
@@ -121,7 +121,7 @@ class Ballots:
             The rule by which they are cleaned; the usual one if not given.
         """
         if rankings.voters is not None:
-            refuse_repeated(len(set(map(str, rankings.voters.tolist()))), len(rankings), "rankings")
+            refuse_repeated(len(set(map(id_text, rankings.voters.tolist()))), len(rankings), "rankings")
         cleaner = Cleaner(cleaning or USUAL)
         return cls._counted(cleaned(rankings, np.ones(len(rankings), np.int64), cleaner), cleaner, "rankings")
 

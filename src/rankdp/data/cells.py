@@ -9,14 +9,17 @@ first voter's ranking), so new items are added in natural order of their names: 
 from __future__ import annotations
 
 import json
+import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -397,6 +400,17 @@ def text_of(value: Any) -> str | None:
     if isinstance(value, bool):
         return str(value).lower()
     return str(int(value)) if abs(value) < 2**64 and value == int(value) else repr(float(value))
+
+
+def id_text(voter: Any) -> str:
+    """What a voter's id is compared by: text without spaces around it, and a whole number without a point."""
+    if isinstance(voter, str):
+        return voter.strip()
+    if isinstance(voter, bool):
+        return str(voter).lower()
+    # an id in a column of floats, as frames make of integers with gaps, is the one that it was before
+    is_number = isinstance(voter, (Real, Decimal)) and math.isfinite(voter)
+    return str(int(voter)) if is_number and voter == int(voter) else str(voter).strip()
 
 
 def understand(columns: Sequence[Coded], known: Known, where: Where) -> list[list[str | None]]:

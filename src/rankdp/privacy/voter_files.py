@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from rankdp.data.atomic import NewFile
+from rankdp.data.cells import id_text
 from rankdp.errors import InputError
 from rankdp.privacy.ledger import Ledger
 from rankdp.privacy.ledger.entries import now
@@ -40,7 +41,7 @@ class VoterKey:
 
     def hashes(self, context: bytes, voters: Iterable[Any]) -> list[bytes]:
         """A hash for each voter (or other text, without the spaces around it) in this context."""
-        return [hmac.digest(self._key, context + str(voter).strip().encode(), "sha256") for voter in voters]
+        return [hmac.digest(self._key, context + id_text(voter).encode(), "sha256") for voter in voters]
 
     def mark(self) -> dict[str, str]:
         """For a file's first event, whose hash names the file: a random text, and its hash under this key."""

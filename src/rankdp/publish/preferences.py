@@ -29,7 +29,7 @@ import numpy as np
 
 from rankdp.checks import whole
 from rankdp.data.atomic import NewFile, known_ending
-from rankdp.data.cells import decoded
+from rankdp.data.cells import decoded, id_text
 from rankdp.data.tables import EngineTable, open_table
 from rankdp.errors import InputError, Setting, Unsupported
 from rankdp.mechanisms.votes.labels import SwappedLabels
@@ -309,7 +309,7 @@ def _first(voters: list[Any], most: int) -> Longs:
     seen: dict[str, int] = {}
     kept = []
     for row, voter in enumerate(voters):
-        who = str(voter).strip()
+        who = id_text(voter)
         if voter is None or not who:
             raise InputError(
                 f"row {row + 1} has no rater: ids must not be blank with ", Setting("max_per_voter"), f", got {voter!r}"

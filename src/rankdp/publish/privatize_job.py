@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankdp.data.cells import id_text
 from rankdp.data.frames import OFFSET
 from rankdp.data.rankings import Rankings
 from rankdp.errors import InputError, Setting
@@ -211,7 +212,7 @@ class PrivatizeJob:
         if ids.dtype.kind in "iu":
             keys = ids.astype(np.int64)
         else:
-            keys = np.fromiter(map(hash, map(str, ids.tolist())), np.int64, len(ids))
+            keys = np.fromiter(map(hash, map(id_text, ids.tolist())), np.int64, len(ids))
         self._voter_keys.append(keys)
 
     def check_voters(self, voter_of: Callable[[int], Any]) -> None:
