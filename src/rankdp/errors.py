@@ -77,5 +77,7 @@ class SystemProblem(InputError):
 
 def system_problem(path: str, error: OSError, doing: str, what: str = "file") -> SystemProblem:
     """The operating system's refusal as one sentence: `path`, what could not be done to the file, and why."""
+    if doing == "read" and isinstance(error, FileNotFoundError):
+        return SystemProblem(f"{path}: there is no such {what}")
     reason = os.strerror(error.errno) if error.errno else next(iter(str(error).splitlines()), "no reason was given")
     return SystemProblem(f"{path}: the {what} could not be {doing} ({reason})")

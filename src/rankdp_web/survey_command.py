@@ -70,12 +70,12 @@ def _chosen(database: str, survey_id: str | None) -> Iterator[tuple[SurveyDataba
 @survey.command()
 @click.argument("database", metavar="DATABASE")
 @option("--title", "What respondents read first.", required=True)
-@option("--items", "Text file with 2 to 100 items, one a line.", "FILE", PATH, callback=names_in, required=True)
+@option("--items", "Text file with 2 to 100 items, one per line.", "FILE", PATH, callback=names_in, required=True)
 @option("--epsilon -e", "Privacy of every ranking: smaller is more private.", "NUMBER", required=True)
 @choice(
     "--protect",
     ["ranking", "position"],
-    help="What epsilon is the privacy of: the whole answer, or one item's position in it.",
+    help="What epsilon protects: the whole answer, or one item's position in it.",
 )
 @option("--question", "A sentence or two below the title.", default="", show_default=False)
 @option(
@@ -126,7 +126,9 @@ def create(
 ) -> None:
     """Open a survey in DATABASE.
 
-    Example: rankdp survey create survey.db --title "Where shall we eat?" --items places.txt --epsilon 2
+    \b
+    Example:
+      rankdp survey create survey.db --title "Where shall we eat?" --items places.txt --epsilon 2
     """
     with _with_web():
         from rankdp_web.surveys import guarantee_of, mechanism_of, new_survey, open_survey
@@ -157,13 +159,13 @@ def create(
 @option("--key", "Private key of the certificate, a PEM file.", "FILE", PATH)
 @option(
     "--trusted-proxy",
-    "Address of a proxy whose word about visitors' addresses and https counts, such as 127.0.0.1.",
+    "Address of a proxy, such as 127.0.0.1, that is believed about https and visitors' addresses.",
     "ADDRESS",
 )
 @option("--address", "Where respondents reach the server, if the organiser's browser reaches it elsewhere.", "URL")
 @option(
     "--tickets-per-minute",
-    "How many pages of open surveys a network address gets a minute.",
+    "How many pages of open surveys a network address gets per minute.",
     "NUMBER",
     type=click.IntRange(1),
     default=60,
@@ -181,7 +183,7 @@ def serve(
     """Serve surveys until interrupted.
 
     Prints the private link of the organiser's page, where surveys are created, shared, watched and closed. DATABASE is
-    made if it is not there; it is surveys.db in this directory if it is left out. Respondents need https: give
+    created if it does not exist; without it, surveys.db in this directory is used. Respondents need https: give
     --certificate and --key, or put the server behind a proxy and name it with --trusted-proxy.
     """
     pair = _certificate(certificate, key)
@@ -315,7 +317,7 @@ def export(database: str, survey_id: str | None, target: Path) -> None:
     """Write the synthetic rankings to OUT (CSV, Parquet or PrefLib).
 
     While the survey is open, these are the rankings that its results show. OUT.release.json states the guarantee;
-    aggregate, learn and attack read both.
+    aggregate and learn read both.
     """
     with _chosen(database, survey_id) as (opened, made):
         from rankdp_web.surveys import export_survey

@@ -343,7 +343,7 @@ TABLE = rankdp.Rankings.from_orders([["a", "b", "c"], ["b", "a", "c"]])
             lambda: aggregate(rankdp.Rankings.from_orders([["a"]]), "kendall", 1),
             "no ranking lists two items or more: there is nothing to aggregate",
         ),
-        (lambda: aggregate_file("x.csv"), "x.csv: the file could not be read (No such file"),
+        (lambda: aggregate_file("x.csv"), "x.csv: there is no such file"),
     ],
 )
 def test_refusals(call, sentence):
@@ -373,7 +373,7 @@ def test_release_files_that_do_not_fit(tmp_path, request):
         with pytest.raises(InputError, match=sentence):
             aggregate_file(target)
     sidecar.unlink()
-    with pytest.raises(InputError, match=r"out\.csv\.release\.json is missing: say which mechanism and epsilon made"):
+    with pytest.raises(InputError, match=r"out\.csv\.release\.json is missing: give mechanism and epsilon"):
         aggregate_file(target)
 
 

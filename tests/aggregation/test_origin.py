@@ -131,7 +131,7 @@ def test_nothing_is_promised_where_only_the_caller_speaks(private, tmp_path):
     assert not (tmp_path / "out.csv.release.json").exists()  # an older promise does not stay beside it
     for missing in (["--epsilon", "2"], []):
         assert "private.csv.release.json is missing" in str(run(*missing).exception)
-    assert "give either one epsilon" in str(run("--mechanism", "ulam").exception)
+    assert "give either --epsilon or --epsilon-column" in str(run("--mechanism", "ulam").exception)
 
 
 def test_a_release_that_states_no_promise_is_refused(private, tmp_path):

@@ -117,7 +117,7 @@ def test_names_alone(directory: Path) -> None:
         (("ballots.csv", "-e", "1", "--rule", "auto"), "--rule auto was removed, because"),
         (("ballots.csv", "-e", "1", "--rule", "pairs"), "--rule pairs was removed: name the rule"),
         (("ballots.csv", "-e", "1", "--rule", "range"), "--rule 'range' is unknown: choose plurality"),
-        (("ballots.csv", "-e", "1", "--rule", "irv", "--first", "2"), "--first goes with --rule plurality, got irv"),
+        (("ballots.csv", "-e", "1", "--rule", "irv", "--first", "2"), "--first needs --rule plurality, got irv"),
         (("ballots.csv", "-e", "nan", "--rule", "irv"), "epsilon must be a finite number above 0, got nan"),
         (("none.csv", "-e", "1", "--rule", "borda"), "none.csv: there is no such file"),
         (

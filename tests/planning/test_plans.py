@@ -271,7 +271,7 @@ def test_measures_in_words():
             ("ranking", {"items": 5}),
             "give epsilon or pairs or exact or overlap or half_width or right_winner or tally or win_rate, got no",
         ),
-        (("ranking", {"items": 5, "pairs": 0.8, "exact": 0.5}), "got pairs and exact"),
+        (("ranking", {"items": 5, "pairs": 0.8, "exact": 0.5}), "give only one of pairs and exact"),
         (("ranking", {"epsilon": 1}), "a plan for ranking: missing 1 required positional argument: 'items'"),
         (("ranking", {"items": 5, "epsilon": 1, "votes": 3}), "unexpected keyword argument 'votes'"),
         (("ranking", {"items": 1, "epsilon": 1}), "items must be an integer from 2 to 10,000, got 1"),

@@ -35,7 +35,7 @@ from rankdp.data.cells import natural
 from rankdp.data.files import open_rankings
 from rankdp.data.rankings import Rankings
 from rankdp.data.spark import SparkRankings, is_spark
-from rankdp.errors import InputError, Unsupported
+from rankdp.errors import InputError, Setting, Unsupported
 from rankdp.inference.draws import Draws
 from rankdp.mechanisms.rankings.contract import RankingMechanism
 from rankdp.privacy.exact import Real, one_each, positive
@@ -423,9 +423,10 @@ def aggregate_file(
         origin, release = stated
         origin.check(mechanism, epsilon, epsilon_column)
     elif mechanism is None:
-        raise InputError(f"{os.fspath(path)}{SIDECAR} is missing: say which mechanism and epsilon made the rankings")
+        made = (Setting("mechanism"), " and ", Setting("epsilon"), " or ", Setting("epsilon_column"))
+        raise InputError(f"{os.fspath(path)}{SIDECAR} is missing: give ", *made)
     elif (epsilon is None) == (epsilon_column is None):
-        raise InputError("give either one epsilon for everyone or the column that holds each voter's own")
+        raise InputError("give either ", Setting("epsilon"), " or ", Setting("epsilon_column"))
     else:
         origin = Origin.said(mechanism, None if epsilon is None else positive(epsilon), epsilon_column)
     return Aggregate(_read(path, origin, items), combine, release)

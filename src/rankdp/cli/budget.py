@@ -53,7 +53,9 @@ def budget_create(
 ) -> None:
     """Add a budget to FILE, which is created if it does not exist.
 
-    Example: rankdp budget create budget.db --dataset poll --protect position --epsilon 3
+    \b
+    Example:
+      rankdp budget create budget.db --dataset poll --protect position --epsilon 3
     """
     from rankdp.privacy.ledger import Ledger
 

@@ -66,7 +66,9 @@ def live_create(
 
     STATE is a new file that keeps its state.
 
-    Example: rankdp live create state.db --items items.txt --epsilon 1 --boards 52 --protect comparison --ledger b.db
+    \b
+    Example:
+      rankdp live create state.db --items items.txt --epsilon 1 --boards 52 --protect comparison
     """
     from rankdp.publish.live import LiveBoard
 
@@ -109,7 +111,9 @@ def live_add(
 
     VOTES holds votes that were not counted before.
 
-    Example: rankdp live add state.db week47.csv --batch 2026-W47 --ledger budget.db -o board.html
+    \b
+    Example:
+      rankdp live add state.db week47.csv --batch 2026-W47 -o board.html
     """
     from rankdp.publish.live import LiveBoard
 

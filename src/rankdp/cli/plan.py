@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankdp.cli.options import choice, option, options
+from rankdp.cli.options import choice, need, option, options
 from rankdp.cli.terminal import reporting
 
 if TYPE_CHECKING:
@@ -134,7 +134,10 @@ def plan_election(**options: Any) -> Report:
     asked = {name: options.pop(name) for name in ("items", "epsilon", "right_winner", "rule", "protect", "delta")}
     others = [value for name, value in options.items() if name not in ("voters", "level")]
     if asked["epsilon"] is None or asked["right_winner"] is None or any(value is not None for value in others):
-        raise click.UsageError("Without --voters give only --epsilon and --right-winner: the plan computes the voters.")
+        raise click.UsageError(
+            "Missing: --voters INTEGER; or give only --epsilon and --right-winner, and the plan computes the voters.\n"
+            f"Example: {_EXAMPLES['election']}"
+        )
     return voters_report(**asked)
 
 
@@ -193,8 +196,21 @@ def plan_voters(items: int, votes_per_voter: dict[int, int], epsilon: str, level
     return voter_bounds_report(items, votes_per_voter, epsilon, level, spread)
 
 
+_GOALS = ("pairs", "exact", "overlap", "half_width", "right_winner", "tally", "win_rate")
+_EXAMPLES = {
+    "ranking": "rankdp plan ranking --items 20 --epsilon 2",
+    "comparisons": "rankdp plan comparisons --items 50 --comparisons 20000 --protect comparison --epsilon 1",
+    "scores": "rankdp plan scores --items 20 --bounds 0 1 --epsilon 2",
+    "election": "rankdp plan election --items 10 --rule borda --voters 5000 --right-winner 0.95",
+}
+
+
 def _plan(situation: str, **question: Any) -> Report:
     from rankdp.planning.plan import plan as make
     from rankdp.planning.plan_report import plan_report
 
+    goals = [name for name in _GOALS if name in question]
+    asked = question["epsilon"] is not None or any(question[name] is not None for name in goals)
+    spelled = ", ".join(f"--{name.replace('_', '-')}" for name in goals)
+    need(_EXAMPLES[situation], goal=(f"--epsilon NUMBER, or one of {spelled}", asked))
     return plan_report(make(situation, **question))

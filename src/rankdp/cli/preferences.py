@@ -46,7 +46,9 @@ def preferences(source: Path, target: Path, labels: str, as_json: bool, **option
     Every label is swapped with a probability that epsilon fixes. OUT.release.json states it: training on OUT needs it
     to correct for the noise. Prompts and answers are not protected.
 
-    Example: rankdp preferences pairs.jsonl private.jsonl --epsilon 2
+    \b
+    Example:
+      rankdp preferences pairs.jsonl private.jsonl --epsilon 2
     """
     from rankdp.publish.preferences import privatize_preferences_file
 

@@ -53,7 +53,9 @@ def scores(source: Path, target: Path, as_json: bool, **options: Any) -> None:
     Reads IN (CSV, JSON, Excel or Parquet) and writes OUT (CSV, Parquet or JSON); the ending of the name decides.
     OUT.release.json states the guarantee.
 
-    Example: rankdp scores grades.csv noisy.csv --epsilon 1 --bounds 0 100
+    \b
+    Example:
+      rankdp scores grades.csv noisy.csv --epsilon 1 --bounds 0 100
     """
     from rankdp.publish.scores import privatize_scores_file
 

@@ -181,7 +181,8 @@ def recognise_scores(
     for role, asked, known in (("item", item_column, SCORED_NAMES), ("score", score_column, SCORE_NAMES)):
         column = asked if asked is not None else first_known(names, known)
         if column is None or column not in names:
-            hint = f"is {asked!r}" if asked is not None else f"must be given (or be called {', '.join(known[:3])})"
+            missing = f"must be given (no column is called {' or '.join(known[:3])})"
+            hint = missing if asked is None else f"is {asked!r}"
             raise InputError(
                 f"{what}: ", Setting(f"{role}_column"), f" {hint}, and the columns are {listed_names(names)}"
             )

@@ -212,10 +212,12 @@ def refusal(rules: VoteRules, bad: Sequence[BadRows]) -> InputError:
     parts: list[str | Setting] = []
     for number, rows in enumerate(ordered):
         where = rows.where if not parts else f"; {rows.where.rpartition(', ')[2]}"
-        many = f" ({rows.rows:,} such rows)" if rows.rows > 1 else ""
-        parts += [f"{where}: ", *_said(rules, rows.problem, rows.cells), many]
+        many = f"{rows.rows:,} such rows" if rows.rows > 1 else ""
+        parts += [f"{where}: ", *_said(rules, rows.problem, rows.cells)]
         if number == len(droppable) - 1:
-            parts += [" (", Setting("on_problem", "drop"), " leaves such rows out)"]
+            parts += [f" ({many}{'; ' * bool(many)}", Setting("on_problem", "drop"), " leaves such rows out)"]
+        elif many:
+            parts += [f" ({many})"]
     return InputError(*parts)
 
 

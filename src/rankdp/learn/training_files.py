@@ -233,7 +233,7 @@ def read_features(
     header = list(table.kinds)
     own = first_known(header, known) if id_column is None else id_column
     if own is None or own not in header:
-        hint = f"must be given (or be called {', '.join(known)})" if own is None else f"is {own!r}"
+        hint = f"must be given (no column is called {' or '.join(known)})" if own is None else f"is {own!r}"
         raise InputError(f"{name}: the column of ids {hint}, and the columns are {listed_names(header)}")
     chosen = header if columns is None else list(columns)
     for column in chosen:

@@ -229,10 +229,11 @@ def plan(
     targets = {"pairs": pairs, "exact": exact, "overlap": overlap, "half_width": half_width}
     targets |= {"right_winner": right_winner, "tally": tally, "win_rate": win_rate}
     asked = [name for name, value in targets.items() if value is not None]
-    if len(asked) + (epsilon is not None) != 1:
-        raise InputError(
-            "give ", *settings(["epsilon", *targets], " or "), ", got ", *(settings(asked, " and ") or ["nothing"])
-        )
+    given = [*(["epsilon"] if epsilon is not None else []), *asked]
+    if not given:
+        raise InputError("give ", *settings(["epsilon", *targets], " or "), ", got nothing")
+    if len(given) > 1:
+        raise InputError("give only one of ", *settings(given, " and "))
     try:
         described = SITUATIONS[situation](**public)
     except TypeError as problem:

@@ -191,7 +191,7 @@ class ElectionRequest:
         ):
             if asked and rule not in rules:
                 allowed = " or ".join(rules) if len(rules) < 4 else f"{', '.join(rules[:-1])} or {rules[-1]}"
-                raise InputError(Setting(name), " goes with ", Setting("rule"), f" {allowed}, got {rule}")
+                raise InputError(Setting(name), " needs ", Setting("rule"), f" {allowed}, got {rule}")
         protection = BallotProtection(protect)
         level = share("level", level)
         return cls(exact, rule, protection, loss, seats, first, announce, level, stv, until, turnout)

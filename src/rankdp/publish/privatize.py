@@ -244,7 +244,7 @@ def privatize_file(
     """
     bits = seeded(bits, seed)
     if (epsilon is None) == (epsilon_column is None):
-        raise InputError("give either one epsilon for everyone or the column that holds each voter's own")
+        raise InputError("give either ", Setting("epsilon"), " or ", Setting("epsilon_column"))
     if ledger is not None and epsilon is None:
         raise Unsupported("a ledger needs one epsilon for everyone, not ", Setting("epsilon_column"))
     common = None if epsilon is None else positive(epsilon)

@@ -72,7 +72,8 @@ def check_bounds(bounds: Any) -> tuple[Fraction, Fraction]:
             " must be given, two public numbers that every score lies between: bounds read from the scores would "
             "reveal them",
         )
-    wrong = InputError(Setting("bounds"), f" must be two finite numbers, the lower below the upper, got {bounds!r}")
+    got = " and ".join(map(str, bounds)) if isinstance(bounds, list | tuple) else repr(bounds)
+    wrong = InputError(Setting("bounds"), f" must be two finite numbers, the lower below the upper, got {got}")
     try:
         low, high = (rational(end, "bounds") for end in bounds)
         apart = float(high - low) / _MOST_STEPS if float(low) < float(high) else 0.0
@@ -81,7 +82,7 @@ def check_bounds(bounds: Any) -> tuple[Fraction, Fraction]:
     if isinstance(bounds, str) or not low < high:
         raise wrong
     if not apart > 0:
-        raise InputError(Setting("bounds"), f" must be far enough apart for floating-point numbers, got {bounds!r}")
+        raise InputError(Setting("bounds"), f" must be far enough apart for floating-point numbers, got {got}")
     return low, high
 
 
