@@ -104,11 +104,11 @@ class SignatureAttack:
             axes.plot(places, np.array(counts) / self.voters, "-o", color=colour, markersize=4, label=label)
         axes.axhline(self.limit, color="0.6", linestyle=":", label=f"{100 * self.limit:.3g}% of the voters")
         axes.set(xlabel="places shown", ylabel="share of all voters", ylim=(-0.02, 1.02))
-        axes.set(title="Publishing the ballots as they are (for the curator's eyes only)")
+        axes.set(title="Publishing the ballots as they are\n(for the curator's eyes only)")
         axes.set_xticks(places if len(places) <= 20 else places[:: len(places) // 10])
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
         axes.grid(color="0.93")
-        axes.legend(frameon=False)
+        axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2)
 
 
 def signature_attack(ballots: Rankings, demanded: Sequence[str] = (), limit: float = 0.01) -> SignatureAttack:

@@ -38,8 +38,17 @@ def budget_report(ledger: Ledger) -> Report:
             "budgets": [budget.to_dict() | {"number": budget.number} for budget in ledger.budgets],
             "entries": [entry.to_dict() for entry in ledger.history()],
         },
+        headline=_headline(ledger),
         tables=[budget_table(ledger), *([history_table(ledger)] if ledger.history() else [])],
         figure=lambda: spending_plot(ledger),
+    )
+
+
+def _headline(ledger: Ledger) -> str:
+    left = "Epsilon {} of {} is left for {}."
+    return " ".join(
+        left.format(shown(budget.remaining, up=False), shown(budget.terms.epsilon), budget.protects)
+        for budget in ledger.budgets
     )
 
 
@@ -122,6 +131,6 @@ def _staircase(entries: list[Entry], budget: Budget) -> tuple[list[datetime.date
         if budget.number in entry.budgets:
             times.append(datetime.datetime.fromisoformat(entry.when))
             levels.append(float(entry.spent[entry.budgets.index(budget.number)]))
-    first = times[0] if times else datetime.datetime.now(datetime.UTC)
     last = max([datetime.datetime.now(datetime.UTC), *times])
+    first = min([last - datetime.timedelta(hours=1), *times])  # an axis that clock times fit on
     return [first, *times, last], [0.0, *levels, float(budget.standing.epsilon)]
