@@ -1,7 +1,7 @@
 """Progress of long work: what is being done, how much of it is done, and the total.
 
 Nobody listens by default; the command line does, on a terminal. Progress may reveal the sizes of files, so it is for
-the person who runs the work; none of it enters a release.
+the person who runs the work; it never enters a release.
 """
 
 from __future__ import annotations

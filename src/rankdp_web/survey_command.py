@@ -292,7 +292,7 @@ def verify(address: str) -> None:
         from rankdp_web.survey_page import verify as differences
     if found := differences(address):
         raise InputError(f"{address}: {'; '.join(found)}")
-    say(f"{address}: tables, texts and scripts are those of this version of rankdp")
+    say(f"{address}: tables, texts and scripts are the same as in this version of rankdp")
 
 
 @survey.command()

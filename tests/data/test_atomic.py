@@ -171,7 +171,7 @@ def test_a_sidecar_knows_its_value(tmp_path):
         read_sidecar(path)
     (tmp_path / f"out.csv{SIDECAR}").unlink()
     assert read_sidecar(path) is None
-    with pytest.raises(InputError, match="could not be read"):
+    with pytest.raises(InputError, match="there is no such file"):
         read_sidecar(tmp_path / "missing.csv")
 
 

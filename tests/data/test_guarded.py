@@ -56,9 +56,9 @@ def test_a_raw_line_that_is_put_in_changes_no_other_row(tmp_path_factory, before
     ("text", "sentence"),
     [
         ('x,y\n1,2\n3,"4\n5,6\n', "line 3: a quote is opened here and never closed"),
-        ('x,y\n1,2\n3,4" pipe\n', "line 3: a quote stands inside a cell; put such a cell in quotes"),
-        ('x,y\n"1"a,2\n', "line 2: a quote stands inside a cell"),
-        ("x,y\n1,2\r3,4\n", "line 2: a carriage return stands without a line feed"),
+        ('x,y\n1,2\n3,4" pipe\n', "line 3: a quote inside a cell; put such a cell in quotes"),
+        ('x,y\n"1"a,2\n', "line 2: a quote inside a cell"),
+        ("x,y\n1,2\r3,4\n", "line 2: a carriage return without a line feed"),
         ("x,y\n1,\0\n", "line 2: the line holds a NUL byte"),
         ("x,y\n1,2\n3\n", "line 3: the line has 1 fields and the header 2"),
     ],

@@ -54,7 +54,7 @@ def test_a_refusal_names_the_row_that_excel_shows(tmp_path):
     path = workbook(tmp_path / "poll.xlsx", Sheet=rows)
     assert "poll.xlsx, row 4: 'a' is listed twice" in refused(lambda: Rankings.read(path))
     path = workbook(tmp_path / "wide.xlsx", Sheet=[*rows[:2], ["w", "a", "b", "stray"]])
-    assert "row 3: a cell stands in a column that the header does not name" in refused(lambda: Rankings.read(path))
+    assert "row 3: a cell is in a column that the header does not name" in refused(lambda: Rankings.read(path))
 
 
 def test_damaged_and_large_workbooks_are_refused(tmp_path, monkeypatch):

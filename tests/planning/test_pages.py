@@ -112,5 +112,9 @@ def test_refusals_on_the_command_line(tmp_path):
     told = run("ranking", "--items", "8", "--pairs", "0.9", "-o", str(path))
     assert isinstance(told.exception, InputError)
     assert not path.exists()
-    assert isinstance(run("ranking", "--items", "8").exception, InputError)
+    unasked = run("ranking", "--items", "8")
+    assert unasked.exit_code == 2
+    assert "Missing: --epsilon NUMBER, or one of --pairs, --exact, --overlap, --win-rate." in unasked.stderr
+    asked_twice = run("ranking", "--items", "8", "--pairs", "0.9", "--epsilon", "1")
+    assert str(asked_twice.exception) == "give only one of --epsilon and --pairs"
     assert run("ranking").exit_code == 2

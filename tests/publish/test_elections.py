@@ -207,7 +207,7 @@ def test_a_count_without_noise_is_exact_and_says_that_it_is_not_private(rule, tm
         rankdp.write_election(release, tmp_path / f"x.{ending}")
         assert "NOT PRIVATE" in (tmp_path / f"x.{ending}").read_text()
     ledger = Ledger.create(tmp_path / "budget.db", "poll", protect=BALLOT, epsilon=1)
-    with pytest.raises(InputError, match="ledger does not go with a count without noise"):
+    with pytest.raises(InputError, match="ledger cannot be combined with a count without noise"):
         elect(BALLOTS, None, rule=rule, ledger=ledger)
     assert not ledger.history()
 

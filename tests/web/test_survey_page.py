@@ -18,7 +18,7 @@ from rankdp_web.surveys import create_survey, tables_of
 def test_an_honest_server_passes(server, survey):
     result = CliRunner().invoke(cli, ["survey", "verify", f"{server}/s/{survey.id}#invitation"])
     assert result.exit_code == 0, result.exception
-    assert "tables, texts and scripts are those of this version" in result.output
+    assert "tables, texts and scripts are the same as in this version" in result.output
 
 
 @pytest.mark.slow

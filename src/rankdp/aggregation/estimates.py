@@ -121,14 +121,14 @@ class Aggregate(Displayable):
     def win_rates(self) -> Estimate:
         """Row i, column j: the share of voters who prefer i to j, among those who list both; 1/2 for i = j."""
         numbers, levels = evidence(self.pair_voters)
-        undone = self._undone(pair_family, numbers)
+        debiased = self._debiased(pair_family, numbers)
         tables = []
-        for tally, group, choices, _ in undone:
+        for tally, group, choices, _ in debiased:
             table = np.zeros((len(numbers), tally.mechanism.items, tally.mechanism.items))
             table[:, *pairs(tally.mechanism.items)] = [choice.scores[group][:, 0] for choice in choices]
             tables.append(table)
         parts, ahead = [], np.zeros((len(self.items),) * 2)
-        for (tally, group, choices, _), cells in zip(undone, self._tallies.pair_sums(tables, levels), strict=True):
+        for (tally, group, choices, _), cells in zip(debiased, self._tallies.pair_sums(tables, levels), strict=True):
             count, score, square = np.moveaxis(cells, 2, 0)
             sums = count + count.T, score - score.T, square + square.T
             parts.append(Part(tally.mechanism.items, tally.voters, group, choices, 1.0, *sums))
@@ -190,16 +190,16 @@ class Aggregate(Displayable):
         items = len(self.items)
         if not self._complete or items > _COVARIANCE_UP_TO or self.voters < _FEW:
             return diagonal
-        undone = self._undone(rank_family, [float(self.voters)])
-        scores = [choices[0].scores[group][:, 0] for _, group, choices, _ in undone]
-        weights = [float(choices[0].weights[group]) for _, group, choices, _ in undone]
+        debiased = self._debiased(rank_family, [float(self.voters)])
+        scores = [choices[0].scores[group][:, 0] for _, group, choices, _ in debiased]
+        weights = [float(choices[0].weights[group]) for _, group, choices, _ in debiased]
         tables = [np.triu(np.outer(said, said), 1)[None] for said in scores]
         cells = self._tallies.pair_sums(tables, np.zeros((items, items), np.int32))
-        total = sum(weight * tally.voters for weight, (tally, *_) in zip(weights, undone, strict=True))
+        total = sum(weight * tally.voters for weight, (tally, *_) in zip(weights, debiased, strict=True))
         mean, products = np.zeros(items), np.zeros((items, items))
-        for (tally, *_), said, weight in zip(undone, scores, weights, strict=True):
+        for (tally, *_), said, weight in zip(debiased, scores, weights, strict=True):
             mean += weight * (tally.landed @ said) / total
-        for (tally, *_), said, weight, cell in zip(undone, scores, weights, cells, strict=True):
+        for (tally, *_), said, weight, cell in zip(debiased, scores, weights, cells, strict=True):
             sums = tally.landed @ said
             both = cell[:, :, 1] + cell[:, :, 1].T + np.diag(tally.landed @ said**2)
             off = np.outer(sums, mean)
@@ -207,7 +207,7 @@ class Aggregate(Displayable):
         at_random = max(weight**2 * float(said.var()) for said, weight in zip(scores, weights, strict=True))
         products += at_random * (items * np.eye(items) - 1) / (items - 1)
         effective = total**2 / sum(
-            weight**2 * tally.voters for weight, (tally, *_) in zip(weights, undone, strict=True)
+            weight**2 * tally.voters for weight, (tally, *_) in zip(weights, debiased, strict=True)
         )
         return _towards_exchangeable(np.asarray(products / total**2), effective)
 
@@ -293,7 +293,7 @@ class Aggregate(Displayable):
             voters = sum(tally.voters for tally in alike)
             yield length, alike, tuple(tally.voters / voters for tally in alike)
 
-    def _undone(self, family: _Builder, numbers: Sequence[float]) -> list[tuple[Tally, int, list[Debiasing], Floats]]:
+    def _debiased(self, family: _Builder, numbers: Sequence[float]) -> list[tuple[Tally, int, list[Debiasing], Floats]]:
         """For every group its number among the groups debiased together, and its rows' scores, by level of evidence.
 
         Last come the scores without debiasing.
@@ -323,7 +323,7 @@ class Aggregate(Displayable):
         """
         numbers, levels = evidence(self.item_voters)
         parts, counted = [], []
-        for tally, group, choices, truth in self._undone(family, numbers):
+        for tally, group, choices, truth in self._debiased(family, numbers):
             length, times = tally.mechanism.items, scale(tally.mechanism.items)
             if only in (None, length):
                 voters = np.repeat(tally.landed.sum(axis=1)[:, None], truth.shape[1], axis=1).astype(float)

@@ -36,7 +36,7 @@ _ANY = 0.5  # a bias of a win rate that says that any is possible
 _SHOWN = 4  # parts, and items of a part, that a sentence names
 _ORDERS = 200  # draws by Kemeny, each of which takes milliseconds to order
 _FEWEST, _MOST_RATES = 100, 1 << 24  # draws of tables, and win rates that are held at once
-_SCALE = 1 / 6  # of win shares: the spread that is held to be as likely exceeded as not; even ones have 1/sqrt(12)
+_SCALE = 1 / 6  # of win shares: the median of the prior on their spread; evenly spread shares have 1/sqrt(12)
 
 
 class Statistics(Protocol):
@@ -130,7 +130,7 @@ def board_of(result: Statistics, method: str, level: float) -> Board:
 
 
 def _borda(result: Statistics) -> Scored:
-    """Higher is better, so the draws are those of minus the mean rank."""
+    """Higher is better, so the draws are of minus the mean rank."""
     estimate, sign = (result.mean_ranks, -1) if result.one_length else (result.win_shares, 1)
     name = "mean rank" if result.one_length else "win share"
     known = np.isfinite(estimate.values)
@@ -205,7 +205,7 @@ def _rate_draws(result: Statistics, count: int) -> Floats:
     place, _ = exchangeable(precision @ potentials, precision, _SCALE, count)
     said = np.where(known, np.maximum(rates.standard_errors, _NONE) ** -2.0, 0)[first, second]
     left = (leads - potentials[:, None] + potentials)[first, second]
-    drawn = random.permutation(exchangeable(said * left, said, _SCALE, count)[0])  # which s goes with which c is chance
+    drawn = random.permutation(exchangeable(said * left, said, _SCALE, count)[0])  # s and c are paired at random
     drawn += place[:, first] - place[:, second] + rates.bias[first, second] * random.uniform(-1, 1, drawn.shape)
     tables = np.full((count, items, items), 0.5)
     tables[:, first, second] += drawn

@@ -123,7 +123,7 @@ class Origin:
         return chosen.at(offset) if chosen.has_offsets and offset is not None else chosen
 
     def offsets(self, length: int, epsilon: Fraction, tied: Flags) -> Longs:
-        """The offsets of tier lists, which their ties show; ties that are not those of the mechanism are refused."""
+        """The offsets of tier lists, which their ties show; ties that the mechanism cannot have made are refused."""
         chosen = self.choose(length, epsilon)
         found = np.full(len(tied), -1)
         for offset, ties in enumerate([] if chosen.ties is None else chosen.ties):

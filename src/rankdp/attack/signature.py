@@ -108,7 +108,7 @@ class SignatureAttack:
         axes.set_xticks(places if len(places) <= 20 else places[:: len(places) // 10])
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
         axes.grid(color="0.93")
-        axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2)
+        axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.24), ncols=2)
 
 
 def signature_attack(ballots: Rankings, demanded: Sequence[str] = (), limit: float = 0.01) -> SignatureAttack:

@@ -170,7 +170,7 @@ def _stated(mechanism: NoisyVotes, ballots: Sequence[str], size: int, bits: Bits
         if number == mechanism.rounds or not len(rows):
             return
         noise = mechanism.noise(4 * len(rows), bits, number).reshape(-1, 4)
-        # without transfers only who stands matters
+        # without transfers only the continuing candidates matter
         tallies = Piles(table, mechanism.unit).count(standing, {}) + noise
         stated[rows, 4 * number : 4 * number + 4] = np.where(np.append(standing, True), tallies / mechanism.unit, 0)
         last = 2 - np.where(standing, tallies[:, :3], np.iinfo(np.int64).max)[:, ::-1].argmin(axis=1)

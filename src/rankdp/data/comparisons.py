@@ -288,7 +288,7 @@ class Comparisons(VoteRules):
         return voter_loads(self.bound(1))
 
     def count_within(self, allowance: Mapping[str, tuple[int, int]]) -> PairCounts:
-        """Half-wins in steps, where it is said how much of each voter counts.
+        """Half-wins in steps, where ``allowance`` states how much of each voter counts.
 
         Parameters
         ----------

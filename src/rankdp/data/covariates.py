@@ -72,8 +72,8 @@ def covariates_of(said: str | Sequence[str]) -> tuple[Covariate, ...]:
 class VoteRows:
     """Comparisons of equal items and covariates together: ``first < second``, how many there are, outcomes, covariates.
 
-    The rows are in order, so that all but the outcomes is the same for tables that differ in an outcome, however their
-    comparisons stand in rows with weights: else the rounding of sums over rows would show the outcomes.
+    The rows are in order, so that all but the outcomes is the same for tables that differ in an outcome, however
+    comparisons are spread over rows with weights: otherwise the rounding of sums over rows would show the outcomes.
     """
 
     first: Longs

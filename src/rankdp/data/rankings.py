@@ -159,7 +159,7 @@ class Rankings:
             list the item. The ranks of a row are 1, 2, 3, … without gaps; after k items tied at rank r the next rank is
             r + 1 or r + k.
         items
-            The names of the columns; without them those that a frame has, else "0", "1", ….
+            The names of the columns; by default a frame's own, else "0", "1", ….
         voters, epsilons
             As in `from_orders`.
         ties

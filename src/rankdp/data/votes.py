@@ -248,7 +248,7 @@ def _weighed(bound: int | None) -> Any:
 
 
 def _within() -> Any:
-    """What a row counts for where it is said how many comparisons of which voter count how many steps."""
+    """The weight of a row where it is stated how many comparisons of each voter count, and how many steps each."""
     named = nw.col("rd_load") <= nw.col("rd_known")
     return nw.col("rd_amount") * nw.when(named).then(nw.col("rd_steps")).otherwise(nw.lit(0, nw.Int64))
 

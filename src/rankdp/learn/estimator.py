@@ -71,7 +71,7 @@ class History:
     stopped: str = ""
     """Why training ended."""
     first_epoch: int = 0
-    """Where the loss that was asked for begins; before it stands the start with the logistic loss, for psi."""
+    """The first epoch with the loss that was asked for; psi starts with epochs of the logistic loss."""
 
     def __len__(self) -> int:
         return len(self.train_loss)
@@ -264,7 +264,7 @@ class PairwiseRanker(BaseEstimator):  # type: ignore[misc]
             The rankings, one for each user, in the forms that ``fit`` takes.
         mechanism, epsilon
             What made synthetic rankings, as for ``fit``: the answer is then an unbiased estimate of the share on the
-            true ones, which may leave [0, 1], or, where the noise cannot be undone, one that is drawn to 1/2.
+            true ones, which may leave [0, 1], or, where the noise cannot be removed, one that is pulled towards 1/2.
         """
         scores = self.predict(users, items)
         names = self._names(items)
@@ -316,7 +316,7 @@ class PairwiseRanker(BaseEstimator):  # type: ignore[misc]
             raise InputError(f"users: {first}{advice}") from None
 
     def _checked_rankings(self, rankings: Any, items: int | None, rows: int) -> Rankings | Release[Any]:
-        """Rankings of this many items, or of those that they name, for this many users."""
+        """Rankings of this many items, or of the items that they name, for this many users."""
         if rankings is None:
             name = type(self).__name__
             raise InputError(f"rankings must be given: {name} requires y to be passed, but the target y is None")

@@ -62,7 +62,7 @@ class Labels:
     tables: Floats | None
     """Group x position x position: h; None where only ranks are known."""
     note: str = ""
-    """What the labels are, for readers; empty where the order counts as it stands."""
+    """What the labels are, for readers; empty where the order is used as it is."""
 
     def rows(self, chosen: Longs | slice) -> Labels:
         """Some of the users."""
@@ -99,7 +99,7 @@ def labels_of(
 ) -> Labels:
     """The labels of rankings that went through ``mechanism`` at ``epsilon`` (one for all, or one per row).
 
-    Without a mechanism, or with ``debias=False``, the order counts as it stands. A release knows its mechanism and
+    Without a mechanism, or with ``debias=False``, the order is used as it is. A release knows its mechanism and
     epsilon; for a bare table its ``provenance.parameters`` may be given as the ``mechanism``. ``users`` is how many
     there are per parameter that will be learnt; None for unbiased labels at any price. ``pairs=False`` does without h
     where it is out of reach.

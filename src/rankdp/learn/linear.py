@@ -53,8 +53,8 @@ class LinearPairwiseRanker(PairwiseRanker):
     interaction : bool
         Whether rankings are personal; otherwise there is one for everybody.
     debias : bool or "always"
-        Whether labels undo the noise of the mechanism that ``fit`` is told of, as far as the users are worth; "always"
-        debiases completely, at any price in variance.
+        Whether labels correct for the noise of the mechanism that ``fit`` is given, as much as the number of users
+        justifies; "always" debiases completely, at any price in variance.
     l2 : float
         The weight of the squared parameters in the loss; above 0 with debiased labels.
     early_stopping : bool
@@ -147,7 +147,7 @@ class Objective:
         else:
             from threadpoolctl import threadpool_limits
 
-            # small matrices, one thread each: with threads of their own they would wait for each other
+            # small matrices, one thread each: with more threads they would wait for each other
             with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(os.cpu_count()) as pool:
                 parts = list(pool.map(part, self.chunks))
         values, gradients = zip(*parts, strict=True)
@@ -177,7 +177,7 @@ def fit_linear(
     tolerance: float = 1e-6,
     patience: int = 10,
 ) -> tuple[Floats, History]:
-    """The parameters and the curve; with validation users those of the epoch with their smallest loss."""
+    """The parameters and the curve; with validation users, those of the epoch with the smallest loss."""
     from scipy.optimize import minimize
 
     history, best = History(), np.zeros(train.size)

@@ -1,4 +1,4 @@
-"""Learning from private preference pairs: losses that undo swapped labels, and a linear reward model.
+"""Learning from private preference pairs: losses that correct for swapped labels, and a linear reward model.
 
 With f the probability that a label was swapped and l(d) = log(1 + e^-d) of a score difference d (chosen less rejected),
 

@@ -140,7 +140,7 @@ def learn_files(
     user_features, item_features
         The columns to use; all columns of numbers if not given.
     settings
-        Those of the model: loss, l2, debias, early_stopping, random_state, ….
+        Settings of the model: loss, l2, debias, early_stopping, random_state, ….
     """
     one_of("model", model, _MODELS)
     try:
@@ -260,7 +260,7 @@ def read_features(
 
 
 def _cells(table: Files, columns: Iterable[str]) -> tuple[dict[str, Any], Callable[[int], str]]:
-    """The cells of columns, and where a row stands."""
+    """The cells of columns, and the place of a row in the file."""
     import pyarrow as pa
 
     wanted = list(columns)

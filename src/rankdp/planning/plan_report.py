@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-_LINES = ("-", "--", "-.", (0, (6, 1, 1, 1, 1, 1)))  # beside colours, which not everyone can tell apart
+_LINES = ("-", "--", "-.", (0, (6, 1, 1, 1, 1, 1)))  # in addition to colours, which not everyone can tell apart
 
 
 def plan_report(plan: Plan) -> Report:

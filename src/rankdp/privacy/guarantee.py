@@ -172,7 +172,7 @@ class Guarantee:
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """What is *not* protected, or hardly protected, one sentence each: a release must say it."""
+        """What is *not* protected, or only weakly, one sentence each: a release must say it."""
         sentences = []
         if self.protects in (COMPARISON, OUTCOME) and self.rows_per_voter == 1:
             sentences.append(

@@ -190,7 +190,7 @@ class HiddenDesign:
         return "objective" if self.pairing == "matched" else "residuals"
 
     def table_pays(self, others: int, degree: float, table: NoisyTable) -> bool:
-        """Whether the table's expected error is small enough, beside that of residuals.
+        """Whether the table's expected error is small enough, compared with that of residuals.
 
         Parameters
         ----------

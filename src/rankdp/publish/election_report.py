@@ -13,19 +13,19 @@ from rankdp.report.results import Table
 _MOST_PAIRS = 12  # candidates whose margins a page shows as a table
 _MARGINS = "A margin is how many more ballots put one candidate above another than the other way round."
 _POINTS = "Borda points (one for every candidate ranked lower) do not decide."
-_DUELS = "The order goes by duels won less duels lost, then by Borda points (one for every candidate ranked lower)."
+_DUELS = "The order is by duels won minus duels lost, then by Borda points (one for every candidate ranked lower)."
 _COUNTED = {
     "plurality": "Votes: how many ballots have a candidate in the first place, or among the first few, if those count.",
     "borda": "Borda points: one for every candidate ranked lower on a ballot, a half for every one tied with it or, "
     "like it, not listed.",
     "irv": "Every round counts each ballot for the highest continuing candidate on it; the last one is eliminated. A "
-    "ballot that lists none of them is exhausted. A candidate's votes are those of the last round in which it stood. "
-    "In brackets: votes more than in the round before.",
+    "ballot that lists no continuing candidate is exhausted. A candidate's votes are the votes in its last round. In "
+    "brackets: the change since the round before.",
     "stv": "Every round counts each ballot for the highest continuing candidate on it. Whoever reaches the quota "
-    "(Droop's: the votes over the seats plus one, and one more) is elected, and all their ballots go on at that share "
-    "of their worth which is above the quota (Gregory's method, weighted inclusive). If no surplus is left, the last "
-    "one goes out. A ballot that lists nobody who stands is exhausted. A candidate's votes are those of the last round "
-    "in which it stood. In brackets: votes more than in the round before.",
+    "(Droop's: the votes divided by the seats plus one, plus one) is elected, and their surplus over the quota is passed "
+    "on: all their ballots move to the next candidate at a reduced value (Gregory's method, weighted inclusive). If no "
+    "surplus is left, the last one is eliminated. A ballot that lists no continuing candidate is exhausted. A "
+    "candidate's votes are the votes in its last round. In brackets: the change since the round before.",
     "kemeny": f"{_MARGINS} Kemeny's order overrules the fewest of the voters' preferences between two candidates. "
     f"{_POINTS}",
     "copeland": f"{_MARGINS} {_DUELS}",
@@ -100,7 +100,7 @@ def _more(result: Election) -> list[str]:
     """What the margins or the rounds say in addition to the winners, and what orders the rows where scores do not."""
     said, nobody = [], "no candidate beats every other in the released margins"
     if result.rounds:
-        said.append("In the order of the count. Votes are those of the last round in which a candidate stood.")
+        said.append("In the order of the count. Votes are the votes in a candidate's last round.")
     elif result.margins is not None and result.scores:
         said.append("The margins between pairs make the order, not the Borda points.")
     if result.margins is not None and result.rule != "condorcet":
@@ -113,7 +113,7 @@ def _more(result: Election) -> list[str]:
         said.append(f"The quota is {result.quota:,} votes{span}.")
     if values := {name: value for one in result.rounds for name, value in one.transfers.items()}:
         told = ", ".join(f"{name} {value:.1%}" for name, value in values.items())
-        said.append(f"Of their ballots' worth, this share went on from those elected: {told}.")
+        said.append(f"Surplus passed on, as a share of the votes of the elected candidate: {told}.")
     return [" ".join(said)] if said else []
 
 
@@ -124,7 +124,7 @@ def _sure(result: Election) -> list[str]:
     else:
         ranks = (
             "in these rounds. A range of ranks compares two candidates in the last round that counted both; after a "
-            "close round the exact count may go on otherwise."
+            "close round the exact count may continue differently."
         )
     return [f"Each interval holds the exact count with a probability of {result.level:.0%}, {ranks}"]
 

@@ -61,8 +61,8 @@ class Election(Displayable):
     winners
         As many of them as there are seats; by "condorcet" nobody where no candidate beats every other.
     winners_probability, at_least
-        How likely the winners are those of the exact count, and whether that is a lower bound; None where nothing
-        beside the winners was released.
+        How likely the exact count is to elect the same winners, and whether that is a lower bound; None where only
+        the winners were released.
     ballots, ballots_low, ballots_high
         How many ballots there are; with an interval where that is noisy, None where it is not known. A noisy number
         by "plurality" is the sum of the votes: of the ballots that vote for somebody.
@@ -129,7 +129,7 @@ class Election(Displayable):
         else:
             said = [f"There is no Condorcet winner{of}: {nobody}."]
         if self.at_least and (self.winners_probability or 0) < TOLD:
-            said.append("With this noise, some rounds are too close to say how likely the exact count gives the same.")
+            said.append("Some rounds are too close, with this noise, to say how likely the exact count is to agree.")
         elif self.winners_probability is not None and self.low != self.high:
             least = "at least " if self.at_least and self.winners_probability <= _HIGHEST else ""
             same = f"elects the same candidate{'s' * (len(self.winners) > 1)}"

@@ -9,8 +9,8 @@
 | condorcet | noisy margins (``ballots.margins``) | whether someone beats every other, and who |
 | borda or plurality, winners alone | one name, or several (``ballots.selection``) | |
 
-Where the number of ballots is secret it is noisy too: the sum of the votes or tallies tells it, and beside points and
-margins it gets a twentieth of the budget (``ballots.rounds.NoisyNumber``).
+Where the number of ballots is secret it is noisy too: it is the sum of the votes or tallies, or, next to points and
+margins, a number of its own with a twentieth of the budget (``ballots.rounds.NoisyNumber``).
 
     check what is asked -> read and count the ballots -> charge the ledger -> draw -> result
 
@@ -137,7 +137,7 @@ def elect(
     bits = seeded(bits, seed)
     request = ElectionRequest.of(epsilon, rule, protect, delta, seats, first, announce, level, stv, until, turnout)
     if request.epsilon is None and (ledger is not None or bits is not None):
-        raise InputError(Setting("ledger" if ledger else "seed"), " does not go with a count without noise")
+        raise InputError(Setting("ledger" if ledger else "seed"), " cannot be combined with a count without noise")
     counted = request.count(Ballots.of(ballots, **reading))
     return counted.exact() if request.epsilon is None else paid(counted, ledger, bits, deliver)
 

@@ -12,9 +12,9 @@ Everything here follows from released numbers. In three steps:
 
    w_0 being equal weights for all draws, a_j w the count that the table gives and y_j the noisy one. The solution is
    w_0 exp(sum of lambda_j a_j), found by L-BFGS in lambda, which is the dual problem (maximum entropy, with counts
-   that are not believed beyond their noise). TRUST = 1 would take the model's error for that of a sample.
+   that are trusted only within their noise). TRUST = 1 would treat the model's error as that of a sample.
 3. *Round*: put the ballots in order and let every one have the whole numbers that the running sum of weights passes,
-   from a random start. The ballots that begin alike stand together, so every prefix is rounded by less than 1.
+   from a random start. Ballots with the same beginning are next to each other, so every prefix is rounded by less than 1.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ _ROUNDS = 200
 _FARTHEST = 30.0  # the largest logarithm of a change of weight
 
 Uniform = Callable[[int], Floats]
-"""uniform(count): so many numbers from 0 to 1."""
+"""uniform(count): ``count`` numbers from 0 to 1."""
 
 
 def synthetic_table(
     counts: Mapping[str, Longs | Floats], variances: Mapping[str, float], uniform: Uniform
 ) -> tuple[Ints, Longs]:
-    """Distinct ballots in order, -1 after the last candidate of each, and how often each one stands in the table.
+    """Distinct ballots in order, -1 after the last candidate of each, and how often each one occurs.
 
     Parameters
     ----------
     counts
-        Noisy counts: "first", "second" and "third", tables of prefixes with a dimension a place, in which the last
-        index stands for a ballot's end; "lengths"; and "margins", an antisymmetric table.
+        Noisy counts: "first", "second" and "third", tables of prefixes with a dimension for each place, in which the
+        last index stands for a ballot's end; "lengths"; and "margins", an antisymmetric table.
     variances
         Of the noise in each of them.
     uniform
@@ -66,7 +66,7 @@ def synthetic_table(
 
 
 def _total(counts: Mapping[str, Longs | Floats], variances: Mapping[str, float]) -> int:
-    """How many ballots rank someone: the sum of each histogram is an estimate, the surer the fewer cells it has."""
+    """How many ballots rank someone: the sum of each histogram is an estimate, more precise with fewer cells."""
     sums = {part: int(cells.sum()) for part, cells in counts.items() if part != "margins"}
     surety = {part: 1 / (variances[part] * counts[part].size) for part in sums}
     estimate = sum(surety[part] * sums[part] for part in sums) / sum(surety.values())
@@ -81,7 +81,7 @@ def prefix_cells(orders: Ints, candidates: int, depth: int) -> Longs:
 
 
 def ballot_margins(orders: Ints, candidates: int) -> Longs:
-    """What every ballot adds to each pair: 1 where the first candidate of a pair stands before the second, -1 or 0."""
+    """What every ballot adds to each pair: 1 where the first candidate is ahead of the second, -1 where behind, or 0."""
     places = np.full((len(orders), candidates + 1), candidates)
     np.put_along_axis(places, orders.astype(np.int64), np.arange(orders.shape[1])[None, :], axis=1)
     first, second = np.triu_indices(candidates, 1)

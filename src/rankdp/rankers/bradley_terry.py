@@ -78,7 +78,7 @@ def fit(
         Where to begin: one number per item.
     tolerance
         No entry of the gradient exceeds it at the end. Counts so large that double precision cannot meet it are
-        solved as far as it goes; the residual that is returned is the true one.
+        solved as precisely as it can; the returned residual is the true one.
 
     Returns
     -------

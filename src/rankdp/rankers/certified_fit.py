@@ -1,4 +1,4 @@
-"""Strengths with a proven gradient, for every table of comparisons: what objective perturbation stands on.
+"""Strengths with a proven gradient, for every table of comparisons: the basis of objective perturbation.
 
 `fit_within` returns a point at which the exact gradient of the objective of `bradley_terry` has an l2 norm of at most a
 given number. Newton's method in double precision proves that at once for ordinary tables. Where it cannot (a common

@@ -32,7 +32,7 @@ def copeland(margins: Floats | Longs) -> Ints:
 
 
 def ranked_pairs(margins: Floats | Longs) -> Ints:
-    """Pairs are fixed from the largest margin down, skipping those that contradict earlier ones (Tideman 1987).
+    """Pairs are fixed from the largest margin down, skipping any that contradict earlier ones (Tideman 1987).
 
     Parameters
     ----------

@@ -84,8 +84,8 @@ def kemeny(weights: ArrayLike, *, rounds: int = 60) -> Kemeny:
     """The order with the least sum of ``weights[j, i]`` over all pairs with i above j.
 
     The same arguments always give the same order. Among several optimal orders, components that could change places
-    stand by their first items, and up to 7 items the first order of a component is taken, compared item by item; larger
-    ones keep the order that is met first.
+    are sorted by their first items; a component of up to 7 items takes the first order, compared item by item, and a
+    larger one the order that is found first.
 
     Parameters
     ----------

@@ -78,7 +78,7 @@ class Report:
     command
         A line for a terminal, with which to go on.
     limits
-        What the promise leaves out beside its own limits: told with it.
+        What the promise leaves out in addition to its own limits; shown with them.
     sure, computed
         Paragraphs that the page folds under "How sure is this?" and "How it was computed".
     figure

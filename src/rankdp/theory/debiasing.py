@@ -248,7 +248,7 @@ def rank_family(mechanisms: tuple[PublicLaw, ...], shares: tuple[float, ...]) ->
 
 
 def top_family(top: int) -> Callable[[tuple[PublicLaw, ...], tuple[float, ...]], Family]:
-    """Of "stands among the first ``top``", less top/m."""
+    """For "is among the first ``top``", minus top/m."""
 
     def family(mechanisms: tuple[PublicLaw, ...], shares: tuple[float, ...]) -> Family:
         items = mechanisms[0].items
@@ -260,7 +260,7 @@ def top_family(top: int) -> Callable[[tuple[PublicLaw, ...], tuple[float, ...]],
 
 @lru_cache(maxsize=64)
 def share_family(mechanisms: tuple[PublicLaw, ...], shares: tuple[float, ...]) -> Family:
-    """Of "stands at position p", less 1/m, a column for each p."""
+    """For "is at position p", minus 1/m, a column for each p."""
     items = mechanisms[0].items
     if items > MATRICES_UP_TO:
         raise Unsupported(f"shares of positions are estimated for up to {MATRICES_UP_TO} items, got {items}")

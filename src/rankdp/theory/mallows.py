@@ -80,7 +80,7 @@ def position_matrix(items: int, epsilon: float, first: int | None = None) -> Flo
     """M[a, b] = P(the item of original position a lands at b), by choosing the output from best to worst: O(m^3).
 
     Of n items left, the one with i others before it comes next with probability r^i (1 - r) / (1 - r^n): the same law,
-    since it then stands before those i. Otherwise one of the i is gone with (1 - r^i) / (1 - r^n), or none of them with
+    since it then comes before those i. Otherwise one of the i is taken with (1 - r^i) / (1 - r^n), or one after it with
     (r^(i+1) - r^n) / (1 - r^n). The corner of the ``first`` k positions takes O(m + k^3). Half of the whole matrix is
     enough, as M[a, b] = M[b, a] = M[m-1-a, m-1-b]; some items at a time stay in the cache.
     """

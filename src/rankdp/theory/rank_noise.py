@@ -5,10 +5,10 @@
     M[a, b] = integral of f_a(x) P(b of the others lie below x) dx
 
 How many of all items lie below x is Poisson-binomial: m steps, one for each item. One item a, below x with probability
-p, is left out by undoing its step, all(k) = (1-p) others(k) + p others(k-1): upwards from the smallest count as long as
+p, is left out by reversing its step, all(k) = (1-p) others(k) + p others(k-1): upwards from the smallest count while
 the first term is the larger one, and from there downwards from the largest. So nothing is lost to cancellation. That is
-O(m) a node for each count that is likely at all. (Both ways an error at an end grows less than the numbers do: what is
-left out there, below d, is at most sqrt(d) in the end.)
+O(m) per node for each count that is likely at all. (Both ways an error at an end grows less than the numbers do: what
+is left out there, below d, is at most sqrt(d) in the end.)
 
 Nodes. Below rank 0 the integrand is a polynomial of degree m-1 in exp(x/b). Between two ranks it is entire: at x + z it
 is at most exp(m |z|/b) times as large, and with t_i = exp(-|x-i|/b)/2 the sum of its sizes over b is at most f_a(x)
@@ -33,8 +33,8 @@ _INTEGRATED = 24  # Chebyshev nodes on a stretch no longer than the scale: full 
 _ERROR = 1e-13
 _RELATIVE_UP_TO = 50  # items
 _SIDE_BY_SIDE = 80  # items: all nodes at once take less time than loading a compiler
-# In short rankings and in long ones, counts less likely than d are left out, and an item farther from x than so many
-# scales is on its own side of it. Undoing an item of tail q there errs by at most d/q: q stays above sqrt(d).
+# In short rankings and in long ones, counts less likely than d are left out, and an item farther from x than this many
+# scales is on its own side of it. Leaving out an item of tail q there errs by at most d/q: q stays above sqrt(d).
 _NEVER = 1e-300, 1e-30
 _FAR = 344.0, 33.5
 

@@ -3,8 +3,8 @@
 Let R be eps-LDP, p = e^eps, F = e^eps', and compare two answers x and x' of one person; the other n - 1 answers are
 arbitrary. Write a and b for the densities of R(x) and R(x'), T for their total variation, and let mu = max(a, b)/p.
 
-Every other answer has R(z) >= mu: it is a draw from mu with probability |mu|, else from a law of its own. Tell the
-observer which are which. Of the draws from mu and the person's own answer, which are all in random order, the
+Every other answer has R(z) >= mu: it is a draw from mu with probability |mu|, else from another law. Tell the
+observer which is which. Of the draws from mu and the person's own answer, which are all in random order, the
 divergence is the mean of max(0, sum of (a - F b)/mu) over their number (Balle et al. 2019, arXiv 1903.02837). So the
 answers are (eps', delta)-DP with
 

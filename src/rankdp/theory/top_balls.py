@@ -57,7 +57,7 @@ class TopLists:
         return {cell: found[cell] for cell in sorted(found, key=self.distance) if found[cell]}
 
     def distance(self, cell: tuple[int, int]) -> int:
-        """Of a list that keeps so many items, and so many in place."""
+        """The distance of a list that keeps z items, h of them in place."""
         return 2 * self.length - sum(cell)
 
     def _up_to(self, weigh: tuple[int, int]) -> list[int]:

@@ -146,7 +146,7 @@ class Guard(io.RawIOBase):
         first = self._lines == 0
         data = data.replace(b"\r\n", b"\n")
         if (place := data.find(b"\r")) >= 0:
-            raise self._refused(place, data, "a carriage return stands without a line feed; lines end with LF or CRLF")
+            raise self._refused(place, data, "a carriage return without a line feed; lines end with LF or CRLF")
         if (place := data.find(b"\0")) >= 0:
             raise self._refused(place, data, "the line holds a NUL byte")
         try:
@@ -177,7 +177,7 @@ class Guard(io.RawIOBase):
         opens, closes = quotes[self._inside :: 2], quotes[1 - self._inside :: 2]
         wrong = np.concatenate([opens[~self._edges[text[opens - 1]]], closes[~self._edges[text[closes + 1]]]])
         if len(wrong):
-            rule = "a quote stands inside a cell; put such a cell in quotes and write each quote in it twice"
+            rule = "a quote inside a cell; put such a cell in quotes and write each quote in it twice"
             raise self._refused(int(wrong.min()) - 1, data, rule)
         if len(opens):
             self._opened = self._lines + int(np.count_nonzero(text[1 : opens[-1]] == _FEED)) + 1

@@ -113,7 +113,7 @@ class ExcelFile(TableFile):
             if number == 1 or not any(texts):
                 continue
             if any(texts[width:]):
-                raise InputError(f"{self.path}, row {number}: a cell stands in a column that the header does not name")
+                raise InputError(f"{self.path}, row {number}: a cell is in a column that the header does not name")
             yield number, texts[:width] + [None] * (width - len(texts))
 
     def where(self, row: int) -> str:
