@@ -56,6 +56,7 @@ def test_top():
     sure = board([5.0, 3.0, 0.0, -4.0], 0.01, top=2)
     assert sure.top_probability.tolist() == [1, 1, 0, 0]
     assert [row["in_top"] for row in sure.rows()] == [True, True, False, False]
+    assert [row.cells for row in sure.results().rows] == [("over 99%",), ("over 99%",), ("below 1%",), ("below 1%",)]
 
 
 def test_without_intervals():
@@ -65,6 +66,7 @@ def test_without_intervals():
     assert (made.rank_low.tolist(), made.rank_high.tolist()) == ([1, 1, 1], [3, 3, 3])
     assert made.warnings == ("why",)
     assert [row.ranks for row in made.results().rows] == [(1, 1), (2, 2), (3, 3)]  # places, for want of ranges
+    assert [row.cells for row in made.results().rows] == [("yes",), ("no",), ("no",)]
     assert "interval" not in made.results().html()
     assert made.headline() == "b has the highest score."
 

@@ -68,8 +68,8 @@ class Leaderboard(Displayable):
         best, worst = (self.rank_low, self.rank_high) if known else (self.ranks, self.ranks)
         rows = []
         for row, item in enumerate(self.items):
+            # a yes or no next to a probability could contradict it: 32% listed above 36%
             inside = "yes" if top is not None and row < top else "no"
-            chance = "" if chances is None else f" ({percent(float(chances[row]))})"
             rows.append(
                 ResultRow(
                     name=item,
@@ -77,7 +77,7 @@ class Leaderboard(Displayable):
                     low=float(self.low[row]),
                     high=float(self.high[row]),
                     ranks=(int(best[row]), int(worst[row])),
-                    cells=() if top is None else (inside + chance,),
+                    cells=() if top is None else (inside if chances is None else percent(float(chances[row])),),
                 )
             )
         heads = () if top is None else (f"in the top {top}",)
