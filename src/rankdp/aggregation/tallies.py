@@ -27,7 +27,7 @@ Kind = tuple[int, Fraction, int, int | None]
 
 
 class Tally:
-    """The voters of one mechanism, which knows their length and epsilon; voters who are alike differ only in the offset.
+    """The voters of one mechanism, which knows their length and epsilon; those alike differ only in the offset.
 
     ``mechanism`` is what made their rankings given their offset, and ``made_by`` whatever the offset.
     """

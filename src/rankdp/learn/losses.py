@@ -9,9 +9,9 @@ A pair with a label y, the share of users (or the unbiased estimate of 0 or 1) f
     y v(d) + (1 - y) v(-d).
 
 For the logistic loss this is log(1 + e^-d) + (1 - y) d: linear in y, so that its curvature does not depend on y, and it
-stays *convex for every real y*, also for the labels far outside of [0, 1] that correct for a mechanism's noise. The other two
-are not so lucky: where y leaves [0, 1] one of the two terms has a negative weight and the sum need not be convex; the
-exponential one need not even be bounded from below.
+stays *convex for every real y*, also for debiased labels far outside [0, 1]. For the other two, where y leaves [0, 1]
+one of the two terms has a negative weight and the sum need not be convex; the exponential one need not even be bounded
+from below.
 
 A share of pairs in order is the same sum with v(d) = 1{d > 0}: unbiased where the labels are; ties are errors.
 The sums over pairs are weighted by user, and no pair is ever written down.

@@ -22,8 +22,8 @@ _COUNTED = {
     "ballot that lists no continuing candidate is exhausted. A candidate's votes are the votes in its last round. In "
     "brackets: the change since the round before.",
     "stv": "Every round counts each ballot for the highest continuing candidate on it. Whoever reaches the quota "
-    "(Droop's: the votes divided by the seats plus one, plus one) is elected, and their surplus over the quota is passed "
-    "on: all their ballots move to the next candidate at a reduced value (Gregory's method, weighted inclusive). If no "
+    "(Droop's: the votes divided by the seats plus one, plus one) is elected, and the surplus over it is passed on: "
+    "all their ballots move to the next candidate at a reduced value (Gregory's method, weighted inclusive). If no "
     "surplus is left, the last one is eliminated. A ballot that lists no continuing candidate is exhausted. A "
     "candidate's votes are the votes in its last round. In brackets: the change since the round before.",
     "kemeny": f"{_MARGINS} Kemeny's order overrules the fewest of the voters' preferences between two candidates. "

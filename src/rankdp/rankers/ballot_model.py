@@ -14,7 +14,7 @@ Everything here follows from released numbers. In three steps:
    w_0 exp(sum of lambda_j a_j), found by L-BFGS in lambda, which is the dual problem (maximum entropy, with counts
    that are trusted only within their noise). TRUST = 1 would treat the model's error as that of a sample.
 3. *Round*: put the ballots in order and let every one have the whole numbers that the running sum of weights passes,
-   from a random start. Ballots with the same beginning are next to each other, so every prefix is rounded by less than 1.
+   from a random start. Ballots that begin alike are adjacent, so every prefix is rounded by less than 1.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def prefix_cells(orders: Ints, candidates: int, depth: int) -> Longs:
 
 
 def ballot_margins(orders: Ints, candidates: int) -> Longs:
-    """What every ballot adds to each pair: 1 where the first candidate is ahead of the second, -1 where behind, or 0."""
+    """What every ballot adds to each pair: 1 where the first candidate is ahead of the second, -1 if behind, or 0."""
     places = np.full((len(orders), candidates + 1), candidates)
     np.put_along_axis(places, orders.astype(np.int64), np.arange(orders.shape[1])[None, :], axis=1)
     first, second = np.triu_indices(candidates, 1)

@@ -54,7 +54,7 @@ class TableFile(ABC):
     def batches(
         self, columns: Sequence[str], plain: Sequence[str] = (), batch_rows: int | None = None
     ) -> Generator[Any, None, None]:
-        """Record batches, of about ``batch_rows`` rows; texts may come as dictionaries, unless a column is ``plain``."""
+        """Record batches of about ``batch_rows`` rows; texts may come as dictionaries, unless a column is ``plain``."""
 
     @abstractmethod
     def where(self, row: int) -> str:
