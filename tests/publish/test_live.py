@@ -3,6 +3,7 @@
 import itertools
 import shutil
 import signal
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -278,3 +279,17 @@ def test_a_refused_charge_leaves_no_file(tmp_path):
         LiveBoard.create(state, ITEMS, 1, protect="comparison", boards=3, ledger=poor)
     assert not list(tmp_path.glob("live.db*"))
     LiveBoard.create(state, ITEMS, Fraction(1, 2), protect="comparison", boards=3, ledger=poor).close()
+
+
+def test_a_state_that_the_disk_does_not_take_is_not_paid_for(tmp_path, monkeypatch):
+    def full(*_):
+        problem = sqlite3.OperationalError("database or disk is full")
+        problem.sqlite_errorcode = sqlite3.SQLITE_FULL
+        raise problem
+
+    ledger = ledger_at(tmp_path / "budget.db")
+    monkeypatch.setattr(live_module.LiveStates, "_prepare", full)
+    with pytest.raises(InputError, match=r"the live board could not be made \(the disk is full\)") as refused:
+        LiveBoard.create(tmp_path / "live.db", ITEMS, 1, protect="comparison", boards=3, ledger=ledger)
+    assert "was given back" in refused.value.__notes__[0]
+    assert ledger.budgets[0].standing.epsilon == 0

@@ -32,7 +32,7 @@ from typing import Any, TypeVar
 
 from rankdp.data.atomic import sync
 from rankdp.data.private_files import make_private, tighten
-from rankdp.errors import InputError
+from rankdp.errors import InputError, SystemProblem
 
 T = TypeVar("T")
 
@@ -230,14 +230,14 @@ class Store:
             time.sleep(random.uniform(0, nap))  # nothing secret depends on when to try again
             nap = min(2 * nap, _LONGEST_NAP)
 
-    def _refusal(self, problem: sqlite3.Error, doing: str) -> InputError:
+    def _refusal(self, problem: sqlite3.Error, doing: str) -> SystemProblem:
         code = getattr(problem, "sqlite_errorcode", None)
         if code is not None and (code & 0xFF) in _BUSY:
             reason = f"other processes have kept it locked for {self.wait:g} seconds"
         else:
             reason = _REASONS.get(code & 0xFF if code is not None else -1, str(problem))
         so = f"; {self.unwritten}" if doing == "written" else ""
-        return InputError(f"{self.path}: the {self.what} could not be {doing} ({reason}){so}")
+        return SystemProblem(f"{self.path}: the {self.what} could not be {doing} ({reason}){so}")
 
     def _connected(self) -> sqlite3.Connection:
         """The connection, opened when it is first needed; refused if another file is at the path now."""
