@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import itertools
 import os
+import random
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -37,9 +41,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group(item.path.name))
 
 
-@pytest.fixture(autouse=True)
-def repeated_noise(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the keys of ``SecureBits`` follow from the test's name, so that no test fails by chance.
+def repeated_urandom(name: str) -> Callable[[int], bytes]:
+    """The same bytes in every run.
 
     A forked process asks the operating system, as everywhere else: it must not repeat the noise of its parent.
     """
@@ -48,9 +51,35 @@ def repeated_noise(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
     def urandom(count: int) -> bytes:
         if os.getpid() != process:
             return os.urandom(count)
-        return hashlib.shake_256(f"{request.node.name} {next(numbers)}".encode()).digest(count)
+        return hashlib.shake_256(f"{name} {next(numbers)}".encode()).digest(count)
 
-    monkeypatch.setattr(bits, "os", SimpleNamespace(getpid=os.getpid, urandom=urandom))
+    return urandom
+
+
+@contextlib.contextmanager
+def repeated(noise: str, others: str) -> Iterator[None]:
+    """Let the keys of ``SecureBits`` follow from one name, and what the module ``secrets`` draws from another."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bits, "os", SimpleNamespace(getpid=os.getpid, urandom=repeated_urandom(noise)))
+        patch.setattr(random, "_urandom", repeated_urandom(others))
+        yield
+
+
+@pytest.fixture(autouse=True)
+def repeated_noise(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Let all noise follow from the test's name, so that no test fails by chance."""
+    with repeated(request.node.name, request.node.nodeid):
+        yield
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> Iterator[None]:
+    """The same for what several tests share: it must not depend on which of them comes first."""
+    if fixturedef.scope == "function":
+        return (yield)
+    name = f"{request.node.nodeid} {fixturedef.argname} {request.param_index}"
+    with repeated(name, name):
+        return (yield)
 
 
 @pytest.fixture(scope="session")

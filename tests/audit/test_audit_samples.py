@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy import stats
-from support import generator, half_noise, seeded
+from support import UNSEEDED, generator, half_noise, seeded
 
 import rankdp
 from rankdp.audit import (
@@ -339,7 +339,7 @@ def test_opendp_counts_sorted_into_a_ranking(noisy_counts):
     one_person = [((10, 10, 10), (11, 10, 10)), ((10, 10, 10), (10, 10, 9))]
     found = audit_samples(ranking, one_person, draws=8000, claimed_epsilon=1)
     assert found.holds
-    assert found.epsilon_low > 0.3
+    assert found.epsilon_low > 0.1  # OpenDP takes no seed; most often it is above 0.5
     five_votes = [((10, 10, 10), (15, 10, 10))]  # who forgets to bound a person's votes
     assert not audit_samples(ranking, five_votes, draws=4000, claimed_epsilon=1).holds
 
@@ -347,9 +347,8 @@ def test_opendp_counts_sorted_into_a_ranking(noisy_counts):
 def test_opendp_counts_when_a_person_changes_two(noisy_counts):
     found = audit_samples(noisy_counts, [((10, 10, 10), (11, 9, 10))], draws=6000, claimed_epsilon=1)
     assert not found.holds
-    sure = 1 - 1e-6  # OpenDP takes no seed
     two = [((10, 10, 10), (11, 9, 10))]
-    assert audit_samples(noisy_counts, two, draws=6000, claimed_epsilon=2, confidence=sure).holds
+    assert audit_samples(noisy_counts, two, draws=6000, claimed_epsilon=2, confidence=1 - UNSEEDED).holds
 
 
 # -- independence ------------------------------------------------------------------------------------------------
@@ -364,12 +363,15 @@ def test_every_mechanism_draws_independently(name, request):
     assert json.loads(json.dumps(found.to_dict()))["holds"]
 
 
+FRESH = np.random.default_rng(1)
+
+
 @pytest.mark.parametrize(
     ("sampler", "where"),
     [
         (lambda x, n: x + np.random.default_rng(0).laplace(0, 1, n), "two calls"),
-        (lambda x, n: np.repeat(np.random.default_rng().integers(0, 9, -(-n // 2)), 2)[:n], "neighbouring rows"),
-        (lambda x, n: np.full(n, np.random.default_rng().laplace()), "the law of several calls"),
+        (lambda x, n: np.repeat(FRESH.integers(0, 9, -(-n // 2)), 2)[:n], "neighbouring rows"),
+        (lambda x, n: np.full(n, FRESH.laplace()), "the law of several calls"),
     ],
 )
 def test_noise_that_comes_back_is_noticed(sampler, where):

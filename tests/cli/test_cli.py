@@ -140,7 +140,7 @@ def test_the_demo_gets_better_with_epsilon_and_needs_no_matplotlib(
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     run = CliRunner().invoke(cli, ["demo", "--json"])
     assert run.exit_code == 0, run.output
-    assert "No picture: plots need matplotlib: install rankdp[plots]" in run.stderr
+    assert "No picture: plots need matplotlib: pip install 'rankdp[plots]'" in run.stderr
     shown = json.loads(run.stdout)
     assert set(shown["synthetic"]) == {"1", "2", "4", "8"}
     assert len(shown["true_mean_ranks"]) == 8

@@ -27,7 +27,7 @@ except RankdpError as refusal:
 
 def test_a_missing_scikit_learn_is_named():
     said = subprocess.check_output([sys.executable, "-c", CODE], encoding="utf-8").strip()
-    assert said == "learning needs scikit-learn: install rankdp[learn]"
+    assert said == "learning needs scikit-learn: pip install 'rankdp[learn]'"
 
 
 def test_a_missing_pytorch_is_named(monkeypatch):

@@ -48,7 +48,7 @@ def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
         return real(name, *rest)
 
     monkeypatch.setattr(builtins, "__import__", refuse)
-    with pytest.raises(Unsupported, match="install rankdp"):
+    with pytest.raises(Unsupported, match="pip install"):
         new_figure(1, 4, 3)
 
 

@@ -56,7 +56,7 @@ def served(database: SurveyDatabase, **options: Any) -> Iterator[str]:
     server = uvicorn.Server(server_config(database, **options))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
-    until = time.monotonic() + 30
+    until = time.monotonic() + 60
     while not server.started:
         assert thread.is_alive()
         assert time.monotonic() < until
@@ -113,8 +113,9 @@ def axe(request: pytest.FixtureRequest) -> str:
             pytest.skip("npm is not installed, and axe-core comes from there")
         with tempfile.TemporaryDirectory() as place:
             command = [npm, "pack", "--silent", "--ignore-scripts", AXE]
-            packed = subprocess.run(command, cwd=place, capture_output=True, text=True, timeout=120)
-            if packed.returncode:
+            try:
+                packed = subprocess.run(command, cwd=place, capture_output=True, text=True, timeout=120, check=True)
+            except subprocess.SubprocessError:
                 pytest.skip("npm cannot fetch axe-core here")
             archive = Path(place, packed.stdout.split()[-1])
             assert base64.b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode() == AXE_SHA512

@@ -53,12 +53,20 @@ def order(page, part="list"):
 
 
 def ready(page, doubt="You have not moved anything"):
-    """Say that an order is right that nobody made."""
+    """Say that an order is right that nobody made: the button wakes up late, so that a double tap says nothing."""
+    page.wait_for_selector("#rank:not([hidden])")
+    page.evaluate(
+        "() => { const yes = document.querySelector('#sure [value=yes]'); window.changes = [];"
+        "new MutationObserver(() => changes.push([yes.disabled, performance.now()]))"
+        ".observe(yes, { attributeFilter: ['disabled'] }); }"
+    )
     page.click("#done")
     assert doubt in page.locator("#sure-words").text_content()
-    assert page.locator("#sure [value=yes]").is_disabled()  # a double tap says nothing
     page.click("#sure [value=yes]")
     page.wait_for_selector("#send:not([hidden])")
+    (asleep, began), (still, ended) = page.evaluate("changes")
+    assert (asleep, still) == (True, False)
+    assert ended - began > 450  # milliseconds
 
 
 def copy(page, part="send"):
@@ -142,7 +150,7 @@ def test_a_respondent_uses_the_keyboard_alone(visit, server, survey, database):
         assert database.answers(survey.id) == [bytes(sent)]
 
 
-@pytest.mark.parametrize(("grip", "press"), [(".handle", 0), (".name", 1000)], ids=["handle", "long press"])
+@pytest.mark.parametrize(("grip", "press"), [(".handle", False), (".name", True)], ids=["handle", "long press"])
 def test_a_respondent_drags_with_a_finger(visit, server, survey, grip, press):
     with visit(f"{server}/s/{survey.id}", **PHONE) as page:
         first = order(page)
@@ -155,7 +163,8 @@ def test_a_respondent_drags_with_a_finger(visit, server, survey, grip, press):
             touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
 
         finger("touchStart", start["y"] + 10)
-        page.wait_for_timeout(press)
+        if press:
+            page.wait_for_selector("#list .dragging")
         for step in range(1, 6):
             finger("touchMove", start["y"] + 10 + step * (end["y"] - start["y"] + 25) / 5)
         finger("touchEnd", 0)
@@ -414,6 +423,7 @@ def words_fixed(word):
 def all_traffic(chromium, address, truth, word=None):
     """Everything that a visitor's browser sends while they rank, change their mind, reload and send."""
     context = chromium.new_context(**DESKTOP, locale="en-GB")
+    context.set_default_timeout(60_000)
     page = context.new_page()
     crossed, sockets = [], []
     session = context.new_cdp_session(page)
@@ -631,6 +641,7 @@ def test_the_page_is_light(chromium, database):
         survey = create_survey(database, "Many", [f"a rather long name of item {n}" for n in range(items)], 2)
         with served(database) as server:
             context = chromium.new_context()
+            context.set_default_timeout(60_000)
             page, sizes = context.new_page(), []
             page.on("requestfinished", lambda request, sizes=sizes: sizes.append(request.sizes()["responseBodySize"]))
             page.goto(f"{server}/s/{survey.id}")

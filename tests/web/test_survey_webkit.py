@@ -18,7 +18,7 @@ from rankdp_web.surveys import create_survey
 
 DRIVER, SCREEN = shutil.which("WebKitWebDriver"), shutil.which("Xvfb")
 BROWSER = next(Path("/usr/lib").glob("*/webkit2gtk-4.*/MiniBrowser"), None)
-SECONDS = 30
+SECONDS = 60
 
 pytestmark = [
     pytest.mark.slow,

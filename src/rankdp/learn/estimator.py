@@ -51,7 +51,7 @@ except ImportError:  # the classes can be named without it, and say what is miss
 
         def __new__(cls, *_: object, **__: object) -> Self:
             """Say what is missing."""
-            raise Unsupported("learning needs scikit-learn: install rankdp[learn]")
+            raise Unsupported("learning needs scikit-learn: pip install 'rankdp[learn]'")
 
 
 @dataclass(slots=True)

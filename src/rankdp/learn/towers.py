@@ -166,4 +166,4 @@ def _torch() -> Any:
     try:
         return import_module("torch")
     except ImportError:
-        raise Unsupported("two towers need PyTorch: install rankdp[learn]") from None
+        raise Unsupported("two towers need PyTorch: pip install 'rankdp[learn]'") from None

@@ -86,7 +86,7 @@ def need_matplotlib() -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise Unsupported("plots need matplotlib: install rankdp[plots]") from None
+        raise Unsupported("plots need matplotlib: pip install 'rankdp[plots]'") from None
 
 
 def picture(figure: Figure, kind: str, words: Sequence[str] = (), description: str = "") -> bytes:
