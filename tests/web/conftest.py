@@ -103,6 +103,28 @@ def chromium():
         browser.close()
 
 
+@pytest.fixture
+def visit(chromium):
+    """Opens an address in a fresh profile; what the page reports as an error fails the test, unless it is expected."""
+
+    @contextlib.contextmanager
+    def opened(address, expected=(), **options):
+        context = chromium.new_context(**{"viewport": {"width": 1200, "height": 900}, **options})
+        context.set_default_timeout(60_000)
+        page = context.new_page()
+        problems = []
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+        page.goto(address)
+        try:
+            yield page
+            assert [words for words in problems if not words.startswith(expected)] == []
+        finally:
+            context.close()
+
+    return opened
+
+
 @pytest.fixture(scope="session")
 def axe(request: pytest.FixtureRequest) -> str:
     """The script of axe-core, fetched once by npm and checked."""
