@@ -38,5 +38,5 @@ def test_a_missing_pytorch_is_named(monkeypatch):
         raise ImportError(name)
 
     monkeypatch.setattr(towers, "import_module", missing)
-    with pytest.raises(Unsupported, match=r"two towers need PyTorch: install rankdp\[learn\]"):
+    with pytest.raises(Unsupported, match=r"two towers need PyTorch: pip install 'rankdp\[learn\]'"):
         towers.TwoTowerRanker().fit(np.ones((5, 1)), np.array([[0, 1]] * 5))
