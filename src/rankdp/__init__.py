@@ -1,11 +1,15 @@
-"""rankdp publishes rankings without publishing the people behind them.
+"""Publish rankings without publishing the people behind them.
 
-The idea on one page. Data go one way:
+    privatize               a synthetic ranking for every true one; aggregate estimates their averages
+    rank, rank_by           a leaderboard from comparisons, or one for each category; LiveBoard publishes it repeatedly
+    elect                   the result of an election; synthetic_ballots makes a table of ballots instead
+    privatize_scores        noisy scores
+    privatize_preferences   private labels of preference pairs
+    plan                    which epsilon an accuracy needs, before any data are seen
+    Ledger                  a privacy budget in a file, charged before every release
 
-    files, tables -> Rankings -> mechanism -> Release
-                     (validated   (sees the    (value, guarantee,
-                      once)        secret,      provenance)
-                                   draws noise)
+Data go one way: a file or table is checked once (Rankings, Comparisons, Ballots), a mechanism adds noise, and the
+result is a Release: a value, its guarantee and its provenance.
 
     >>> import rankdp
     >>> poll = rankdp.Rankings.from_orders([["tea", "coffee", "water"], ["coffee", "tea", "water"]])
@@ -15,8 +19,8 @@ The idea on one page. Data go one way:
     >>> release.guarantee.epsilon
     Fraction(2, 1)
 
-``release.explain()`` says in plain words what is promised. The names are listed in ``__init__.pyi`` and
-loaded when they are first used, so importing rankdp is quick and compiles nothing.
+``release.explain()`` says in plain words what is promised. Names are loaded when they are first used, so importing
+rankdp is quick.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 _LISTED = re.compile(r"^from (\S+) import (\w+) as \2$", re.MULTILINE)
@@ -30,7 +31,8 @@ def attach(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]],
         return value
 
     def names() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *homes})
+        present = vars(sys.modules[package]).items()
+        return sorted({*homes, *(name for name, value in present if name[:2] == "__" or isinstance(value, ModuleType))})
 
     return load, names, [name for name, home in homes.items() if home != package]
 

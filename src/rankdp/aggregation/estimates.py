@@ -80,7 +80,7 @@ class Aggregate(Displayable):
         self._tallies = tallies
 
     def rows(self) -> list[dict[str, Any]]:
-        """One plain record an item, best first by Borda; ``board`` has the other methods."""
+        """One plain record per item, best first by Borda; ``board`` has the other methods."""
         return self.board().leaderboard.rows()
 
     def results(self) -> ResultTable:
@@ -163,7 +163,7 @@ class Aggregate(Displayable):
         return self._by_position(share_family, lambda _: 1.0, 1 / length, (0.0, 1.0))
 
     def in_top(self, top: int) -> Estimate:
-        """The share of voters who have each item among their first ``top``; of lists, who list it.
+        """The share of voters who have each item among their first ``top``; for lists, who list it.
 
         Parameters
         ----------
@@ -177,9 +177,9 @@ class Aggregate(Displayable):
     def covariance(self, estimate: Estimate) -> Floats:
         """The covariance of the errors of mean ranks or win shares, of a table that every voter lists completely.
 
-        The empirical one: sum over voters of the products of what their rows say of two items, less the means, as if
-        one more voter had ranked at random (a few answers that happen to be equal are not certain), pulled towards that
-        of exchangeable items. Where voters list different items, the errors of items count as independent.
+        The empirical one: the sum over voters of products of what their rows say about two items, minus the means, with
+        one more voter who ranks at random (a few equal answers leave some doubt), pulled towards the covariance of
+        exchangeable items. Where voters list different items, the errors of items count as independent.
 
         Parameters
         ----------
@@ -224,7 +224,7 @@ class Aggregate(Displayable):
         return total[0], covariance, total[2], total[3]
 
     def scores(self, method: str = "borda") -> Floats:
-        """Each item's score, the mean of its draws, higher for better; of one that nobody lists, the prior's.
+        """Each item's score, the mean of its draws, higher for better; an item that nobody lists has the prior's mean.
 
         Parameters
         ----------
@@ -353,11 +353,11 @@ def aggregate(
         Synthetic rankings, or the release of them by ``privatize``, which knows its mechanism and epsilon. A partial
         ranking of k items went through the mechanism for k items. A Spark DataFrame is counted by its tasks.
     mechanism
-        The name of what made the rankings, one for all or one per row; "auto" is the choice that ``privatize`` makes.
+        The mechanism that made the rankings, one for all or one per row; "auto" is the choice that ``privatize`` makes.
     epsilon
-        At which epsilon, one for all or one per row; None stands for ``rankings.epsilons``.
+        The epsilon of the rankings, one for all or one per row; None stands for ``rankings.epsilons``.
     combine
-        "precision" weighs voters of different epsilons by how much their rows say, "voters" weighs all alike.
+        "precision" weighs voters of different epsilons by the precision of their rows, "voters" weighs all equally.
     """
     release = Release(None, rankings.guarantee, rankings.provenance) if isinstance(rankings, Release) else None
     held = rankings.value if isinstance(rankings, Release) else rankings
@@ -408,15 +408,15 @@ def aggregate_file(
     path
         The file of synthetic rankings.
     mechanism
-        The name of what made the rankings.
+        The mechanism that made the rankings.
     epsilon
-        At which epsilon.
+        The epsilon of the rankings.
     epsilon_column
         The column with each voter's own epsilon, instead of ``epsilon``.
     items
         The public list of items; any other item in the file is refused.
     combine
-        "precision" weighs voters of different epsilons by how much their rows say, "voters" weighs all alike.
+        "precision" weighs voters of different epsilons by the precision of their rows, "voters" weighs all equally.
     """
     stated, release = Origin.of_file(path), None
     if stated is not None:

@@ -75,7 +75,7 @@ def required_voters(
     every: bool = False,
     protect: Protect = "position",
 ) -> int:
-    """The respondents that make the interval of every win rate as short as asked, in the worst case.
+    """How many respondents make the interval of every win rate as short as asked, in the worst case.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def required_voters(
     every
         Whether the confidence is that of all intervals together.
     protect
-        What epsilon is the privacy of: "position", one item's position in a ranking, or "ranking", the whole ranking.
+        What epsilon protects: "position", one item's position in a ranking, or "ranking", the whole ranking.
     """
     share("half_width", half_width)
     z = reach(share("level", level))

@@ -219,7 +219,7 @@ def success_curve(
     repetitions, bits
         As in ``success_probability``, for each N.
     protect
-        What epsilon is the privacy of: "position" or "ranking".
+        What epsilon protects: "position" or "ranking".
     """
     curve, bits = [], bits or SeededBits(0)
     for number, count in enumerate(releases):

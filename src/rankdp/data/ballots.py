@@ -330,7 +330,7 @@ class Ballots:
         return scores
 
     def margins(self) -> Longs:
-        """An antisymmetric m x m table: ballots with the row's candidate before the column's, less the contrary."""
+        """An antisymmetric m x m table: ballots with the row's candidate before the column's, minus the reverse."""
         ahead, _ = self.places()
         return np.stack([self.weights @ np.sign(ahead - ahead[:, [item]]) for item in range(len(self.items))])
 

@@ -180,7 +180,7 @@ class Comparisons(VoteRules):
         wins
             Row i, column j holds how often i beat j.
         items
-            The names of the items, from "0" on where they are not given.
+            The names of the items; by default "0", "1", ….
         """
         counts = PairCounts.from_dense(wins, items)
         ahead, behind = counts.half_wins_first, counts.half_wins_second

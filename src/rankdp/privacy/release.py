@@ -110,7 +110,7 @@ class Release(Generic[T]):
             how = "without noise" if self.provenance.exact else f"with seed {self.provenance.seed}"
             return f"{what}: {made_by} {how}; no guarantee is given"
         delta = f", delta {shown(self.guarantee.delta)}" if self.guarantee.delta else ""
-        return f"Release by {made_by}: epsilon {shown(self.guarantee.epsilon)}{delta} for {self.guarantee.protects}"
+        return f"Release ({made_by}): epsilon {shown(self.guarantee.epsilon)}{delta} for {self.guarantee.protects}"
 
 
 def released(value: T, guarantee: Guarantee, mechanism: str, parameters: Mapping[str, Any], bits: Bits) -> Release[T]:

@@ -161,7 +161,7 @@ class Election(Displayable):
         return ResultTable(rows=rows, measure=self.score_name, level=self.level, subject="candidate")
 
     def rows(self) -> list[dict[str, Any]]:
-        """One plain record a candidate."""
+        """One plain record per candidate."""
         if not self.scores:
             return [{"candidate": name, "place": place, "winner": True} for place, name in enumerate(self.items, 1)]
         return [

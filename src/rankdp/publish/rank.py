@@ -87,9 +87,9 @@ def rank(
         "copeland" for how many others an item beats more often than it loses to them.
     max_per_voter
         With ``protect="voter"`` the number of comparisons of each voter that count fully: a voter with more has less
-        weight on each, so that a voter never counts for more than this. If not given, 3% of epsilon goes into how much
-        voters vote, and the bound of least expected error is used, at most 1,024; the leaderboard states it. Votes that
-        are bounded already are refused for other units.
+        weight on each, so that a voter never counts for more than this. If not given, 3% of epsilon buys a noisy
+        histogram of how many comparisons voters have, and the bound with the least expected error is used, at most
+        1,024; the leaderboard states it. Votes that are bounded already are refused for other units.
     top
         Also report which items are in the top k, with their probabilities.
     scale

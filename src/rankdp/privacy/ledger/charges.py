@@ -182,7 +182,7 @@ class Ledger:
         accounting
             "auto", "basic" or "renyi"; see ``rankdp.privacy.composition``.
         wait
-            How many seconds a lock of other processes is waited for.
+            How many seconds to wait for a lock of other processes.
         """
         if not isinstance(dataset, str) or not dataset.strip():
             raise InputError(f"dataset must be a text, got {dataset!r}")
@@ -221,7 +221,7 @@ class Ledger:
         dataset
             The name of the data set; it may be left out if the file has only one.
         wait
-            How many seconds a lock of other processes is waited for.
+            How many seconds to wait for a lock of other processes.
         """
         store = Store(path, wait)
         names = sorted({budget.dataset for budget in store.read(all_budgets)})
