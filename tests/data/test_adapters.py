@@ -12,9 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import rankdp
 from rankdp.data.ballots import Ballots
 from rankdp.data.rankings import Rankings
 from rankdp.errors import InputError, Unsupported
+from rankdp.publish.election_result import CANDIDATES_FROM_BALLOTS
 
 NAMES = ("Ann", "Bob", "Eve", "Zoe")
 TIED = [(3, [[0], [1, 2]]), (1, [[2]]), (2, [[1], [0], [2], [3]])]
@@ -86,19 +88,32 @@ def preflib():
 def test_profiles_are_ballots_and_rankings(profile):
     ballots = Ballots.of(profile())
     blank = 5 if profile is votekit else 0  # a ballot that ranks nobody is a ballot, and no ranking
-    assert (ballots.items, ballots.count, ballots.items_from_data) == (NAMES, 6 + blank, False)
+    found = profile is not preflib  # whose list is in the header of a file
+    assert (ballots.items, ballots.count, ballots.items_from_data) == (NAMES, 6 + blank, found)
     assert (ballots.margins() == MARGINS).all()
     with pytest.raises(InputError, match="are tied"):
         Rankings.of(profile())
     rankings = Rankings.of(profile(), ties="keep")
-    assert (len(rankings), rankings.items) == (6, NAMES)
+    assert (len(rankings), rankings.items, rankings.items_from_data) == (6, NAMES, found)
     assert (Ballots.of(rankings).margins() == MARGINS).all()
     turned = Ballots.of(profile(), items=NAMES[::-1])
     assert (turned.items, turned.margins().tolist()) == (NAMES[::-1], MARGINS[::-1, ::-1].tolist())
+    assert not turned.items_from_data
     with pytest.raises(InputError, match="'Zoe' is not one of the 3 items given"):
         Ballots.of(profile(), items=NAMES[:3])
     with pytest.raises(InputError, match="weight_column cannot be given"):
         Ballots.of(profile(), weight_column="x")
+
+
+@pytest.mark.parametrize("first", [("Zoe", "Ann", "Bob"), ("Bob", "Zoe", "Ann")])
+def test_candidates_that_votekit_finds_do_not_show_the_first_ballot(first):
+    """Without a list of candidates VoteKit takes the ones on the ballots, in the order in which it meets them."""
+    ballots = tuple(Ballot(tuple(frozenset([name]) for name in order)) for order in (first, ("Ann", "Bob", "Zoe")))
+    profile = RankProfile(ballots, first, 3)
+    released = rankdp.privatize(profile, 1, seed=1).value
+    assert released.items == ("Ann", "Bob", "Zoe")
+    assert CANDIDATES_FROM_BALLOTS in rankdp.elect(profile, 1, rule="borda", seed=1).value.warnings
+    assert not rankdp.elect(profile, 1, rule="borda", seed=1, items=["Zoe", "Ann", "Bob"]).value.warnings
 
 
 def test_a_ballot_that_ranks_nobody_does_not_change_the_public_number_of_ballots():

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rankdp.data.cells import decoded, first_line
+from rankdp.data.cells import decoded, first_line, natural
 from rankdp.data.orders import CountedOrders
 from rankdp.errors import InputError, Unsupported
 from rankdp.lazy import LazyModule
@@ -32,16 +32,19 @@ Order = list[list[Any]]
 def counted_profile(source: Any, items: Iterable[Any] | None = None, *, ballots: bool = False) -> CountedOrders | None:
     """The orders of a profile of VoteKit, pref_voting or PrefLib-Tools; None for anything else.
 
-    Items that are not on the caller's list are refused; without it the list is the profile's. One that ranks nobody is
-    a ballot, and no ranking.
+    Items that are not on the caller's list are refused. Without it the list is the profile's. VoteKit and pref_voting
+    take theirs from the ballots where nobody gives it, VoteKit in the order of the first ballots, and do not say so:
+    theirs counts as found, and VoteKit's is put in natural order. One that ranks nobody is a ballot, and no ranking.
     """
+    found = True
     if all(hasattr(source, name) for name in ("ballots", "candidates", "max_ranking_length")):
-        what, names, orders = "VoteKit profile", {name: name for name in source.candidates}, _votekit(source)
+        listed = sorted({*source.candidates} - {_NOBODY}, key=lambda name: natural(str(name)))
+        what, names, orders = "VoteKit profile", {name: name for name in listed}, _votekit(source)
     elif all(hasattr(source, name) for name in ("rankings_counts", "cmap", "candidates")):
         what, names, orders = "pref_voting profile", source.cmap, _pref_voting(source)
     elif all(hasattr(source, name) for name in ("multiplicity", "alternatives_name", "orders")):
         cast = ((source.multiplicity[order], [list(group) for group in order]) for order in source.orders)
-        what, names, orders = "PrefLib instance", source.alternatives_name, cast
+        what, names, orders, found = "PrefLib instance", source.alternatives_name, cast, False
     else:
         return None
     place = {candidate: at for at, candidate in enumerate(names)}
@@ -54,7 +57,9 @@ def counted_profile(source: Any, items: Iterable[Any] | None = None, *, ballots:
             counted.append((int(count), groups))
     if not counted:
         raise InputError(f"{what}: there are no ballots; at least one is needed")
-    return CountedOrders.of(what, tuple(map(str, names.values())), counted, items, ())
+    profile = CountedOrders.of(what, tuple(map(str, names.values())), counted, items, ())
+    profile.known.from_data = found and items is None
+    return profile
 
 
 def _votekit(profile: Any) -> Iterator[tuple[Any, Order]]:

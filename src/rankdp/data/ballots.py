@@ -98,7 +98,8 @@ class Ballots:
         if (found := counted_profile(source, options.get("items"), ballots=True)) is not None:
             if others := options.keys() - {"items", "cleaning"}:
                 raise InputError(f"a profile has no columns: {', '.join(sorted(others))} cannot be given")
-            rankings = Rankings._of(found.orders, found.known.items, tied=found.tied)
+            known = found.known
+            rankings = Rankings._of(found.orders, known.items, tied=found.tied, items_from_data=known.from_data)
             cleaner = Cleaner(options.pop("cleaning", None) or USUAL)
             return cls._counted(cleaned(rankings, found.counts, cleaner), cleaner, "profile")
         if not isinstance(source, (cls, Rankings)):

@@ -213,7 +213,8 @@ def repeated(counted: CountedOrders, ties: ReadTies, batch_rows: int) -> Iterato
             batch[row, : len(order)] = [item for group in groups for item in shuffle(group.tolist())]
         check_orders(batch, items)
         offsets = None if counted.offsets is None else counted.offsets[first : first + batch_rows]
-        yield Rankings._of(batch, items, None, None, offsets, counted.tied[which] if kept else None)
+        tied = counted.tied[which] if kept else None
+        yield Rankings._of(batch, items, None, None, offsets, tied, counted.known.from_data)
         tell("reading", first + len(batch), int(ends[-1]))
 
 
