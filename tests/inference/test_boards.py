@@ -154,6 +154,16 @@ def test_an_item_nobody_compared_never_leads(met, request):
         assert draws.places[0] > 1
 
 
+@pytest.mark.parametrize("prior", [0.01, 0.05, 0.2])
+def test_votes_far_from_a_narrow_prior_still_have_draws(prior):
+    """Their probability under the prior is too small for a float; it was 0, and every score NaN."""
+    draws = by_table(np.array([[0.0, 1e10], [0.0, 0.0]]), 8.0, prior)
+    low, high = draws.interval(0.95)
+    assert (low < draws.estimate).all()
+    assert (draws.estimate < high).all()
+    assert low[0] > 10 * prior
+
+
 def test_draws_are_made_again(request):
     wins = votes(generator(request), np.linspace(-1, 1, 5), 300)
     one, two = (by_table(wins, 4.0).values for _ in range(2))

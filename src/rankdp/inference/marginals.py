@@ -64,8 +64,8 @@ def skewed(
     sums = np.array([expected(strengths).T for strengths in at])
     pull = np.einsum("sia,iab,ib->si", sums, inverse, off + expected(theta).T)
     held = np.einsum("sia,iab,sib->si", sums, inverse, sums)
-    logs = degrees * pull[..., None] - degrees**2 * held[..., None] / 2
-    law = np.exp(logs - logs.max(axis=(0, 2))[:, None]).mean(axis=2) * np.exp(-((at / prior) ** 2) / 2) * np.cosh(steps)
+    logs = degrees * pull[..., None] - degrees**2 * held[..., None] / 2 - ((at / prior) ** 2 / 2)[..., None]
+    law = np.exp(logs - logs.max(axis=(0, 2))[:, None]).mean(axis=2) * np.cosh(steps)
     normal = ndtri(np.clip((np.cumsum(law, axis=0) - law / 2) / law.sum(axis=0), _FAR, 1 - _FAR))
     middle, deviation, found = drawn.mean(axis=0), drawn.std(axis=0), np.empty_like(drawn)
     scaled = (drawn - middle) / np.maximum(deviation, _FAR)
