@@ -45,7 +45,7 @@ def value(rows, **wanted):
 def test_one_cell_has_the_columns_that_the_figure_and_the_claims_name(name):
     one = load(name)
     first = one.cells("quick")[0]
-    values = {**first.values, "draws": 2000, "draws_beside": 2000}
+    values = {**first.values, "draws": 2000, "draws_of_others": 2000}
     if isinstance(values.get("releases"), list):
         values["releases"] = [10, 20]
     rows = _function(one.paper, one.experiment)(Cell(values, min(first.repetitions, 50), one.seed))
@@ -117,7 +117,7 @@ def test_a_condorcet_cycle_does_not_reverse_the_pair():
     ("experiment", "values"),
     [
         (kept_pairs.concordance, {"items": 4, "epsilon": 1}),
-        (kept_pairs.privacy, {"items": 3, "epsilon": 1, "method": "kendall", "draws": 2000, "draws_beside": 2000}),
+        (kept_pairs.privacy, {"items": 3, "epsilon": 1, "method": "kendall", "draws": 2000, "draws_of_others": 2000}),
         (inference_error.adaptive, {"items": 3, "schedule": "with log", "releases": [10]}),
         (misprints.notation, {"items": 3, "epsilon": 1, "releases": 5}),
     ],
@@ -184,7 +184,7 @@ def test_simulated_shares_agree_with_the_closed_forms():
 
 
 def test_equation_8_errs_upwards_and_the_held_out_bound_does_not():
-    values = {"items": 4, "epsilon": 1, "method": "kendall", "draws": 20_000, "draws_beside": 1}
+    values = {"items": 4, "epsilon": 1, "method": "kendall", "draws": 20_000, "draws_of_others": 1}
     rows = kept_pairs.privacy(Cell(values, 1, 2))
     estimate, error = next((row["value"], row["error"]) for row in rows if row["measure"] == "estimate (8)")
     assert value(rows, measure="held-out lower bound") < value(rows, measure="exact") == pytest.approx(1)

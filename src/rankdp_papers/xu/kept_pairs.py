@@ -52,7 +52,7 @@ def privacy(cell: Cell) -> list[Row]:
     is computed from others: epsilon is at least that with 99.99% confidence.
     """
     items, epsilon, method = cell["items"], cell["epsilon"], cell["method"]
-    draws = cell["draws"] if method == "kendall" else cell["draws_beside"]
+    draws = cell["draws"] if method == "kendall" else cell["draws_of_others"]
     one = built(method, items, epsilon)
     estimate, error = _equation_8(one, draws, cell.bits(items, epsilon, method, "estimate"))
     audit = audit_samples(
