@@ -57,6 +57,11 @@ def test_formats_are_told_from_their_first_bytes(given):
     assert "rank_1,rank_2" in run("privatize", "-", "-", "-e", "2", "--listed-items-public", given=given).stdout
 
 
+def test_a_cell_does_not_make_standard_input_another_format():
+    remark = b'rank_1,rank_2,remark\na,b,fine\nb,a,"two lines\n# DATA TYPE: soc"\n'
+    assert "rank_1,rank_2" in run("privatize", "-", "-", "-e", "2", given=remark).stdout
+
+
 def test_nothing_is_written_to_standard_output_after_a_refusal():
     result = CliRunner().invoke(cli, ["privatize", "-", "-", *PRIVATIZE], input=POLL + b"dan@y.com,tea,tea,milk\n")
     assert isinstance(result.exception, InputError)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from rankdp.privacy.ledger import Ledger
 
 
+_DATA_TYPE = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s*#.*\n)*\s*#\s*DATA TYPE:\s*(so[ci]|to[ci])")
+"""In the header of a PrefLib file; anywhere else it may be in a cell."""
 _opened: list[Ledger] = []  # by this run of the command line
 
 
@@ -402,6 +404,6 @@ def _ending(path: Path) -> str:
 def _text_ending(head: bytes) -> str:
     if head.lstrip()[:1] in (b"{", b"["):
         return ".jsonl"
-    if kind := re.search(rb"^#\s*DATA TYPE:\s*(so[ci]|to[ci])", head, re.MULTILINE):
+    if kind := _DATA_TYPE.match(head):
         return f".{kind[1].decode()}"
     return ".blt" if re.match(rb"\s*\d+ +\d+\s", head) else ".csv"

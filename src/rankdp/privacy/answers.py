@@ -134,7 +134,7 @@ class AnswerStore:
         question
             What is asked. In one wave the same items have one epsilon and one mechanism; others are refused.
         voters
-            Their ids, each once, compared as trimmed text.
+            Their ids, each once, compared as trimmed text; a whole number is one id in a column of any kind.
         draw
             Gets the rows of the voters without an answer and returns their synthetic orders.
         ledger
