@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from rankdp import cli
-from rankdp.cli import options
 from rankdp.data import atomic
 from rankdp.errors import InputError
 from rankdp.mechanisms.rankings.kendall import Kendall
@@ -34,7 +33,6 @@ def directory(tmp_path, monkeypatch):
     (tmp_path / "scores.csv").write_text("name,score\nann,4.5\nbob,2\n")
     (tmp_path / "poll.csv").write_text("voter,rank_1,rank_2\nann,tea,milk\nbob,milk,tea\n")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(options, "_opened", [])
     monkeypatch.setattr(atomic, "KEPT", [])
     terminated = signal.getsignal(signal.SIGTERM)
     yield tmp_path
@@ -178,7 +176,6 @@ def test_answers_that_were_not_drawn_are_given_back_and_kept_ones_stay_spent(run
         )
     with monkeypatch.context() as interrupted:
         interrupted.setattr(atomic.NewFile, "keep", stopped)
-        monkeypatch.setattr(options, "_opened", [])
         code, words = run("privatize", "out.csv", "--answers", "answers.db")
     assert code == 1
     assert words == "rankdp: interrupted; nothing was written; epsilon 1 of data set 'poll' stays spent (entry 4)"

@@ -22,7 +22,7 @@ from rankdp.cli.demo import demo
 from rankdp.cli.elect import elect
 from rankdp.cli.learn import learn, predict
 from rankdp.cli.live import live
-from rankdp.cli.options import after_failure, speaking
+from rankdp.cli.options import after_failure, forget_ledgers, speaking
 from rankdp.cli.plan import plan
 from rankdp.cli.preferences import preferences
 from rankdp.cli.privatize import privatize
@@ -97,6 +97,7 @@ for command in (
 
 def main() -> NoReturn:
     """Run the command line and leave with its exit code."""
+    forget_ledgers()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGINT may be ignored, as in the background of a script
     try:
         if sys.argv[1:2] and not sys.argv[1].startswith(("-", "plan", "budget")):  # these read no tables

@@ -314,6 +314,11 @@ def _open_ledger(path: Path | None, dataset: str | None, convert: bool) -> Ledge
     return ledger
 
 
+def forget_ledgers() -> None:
+    """Forget the ledgers of an earlier run in this process."""
+    _opened.clear()
+
+
 def after_failure(problem: BaseException) -> list[str]:
     """What was spent of a budget before this failure: from its notes, or from the open ledgers."""
     cause = problem.__cause__ if isinstance(problem, click.Abort) and problem.__cause__ else problem
