@@ -138,7 +138,8 @@ def _downloaded(address: str) -> bytes:
         closed = "; a closed survey has no page to compare" if problem.code == 410 else ""
         raise InputError(f"{address}: the server answered {problem.code}{closed}") from None
     except (OSError, http.client.HTTPException) as problem:
-        raise SystemProblem(f"{address}: nothing could be downloaded ({problem})") from None
+        reason = problem.reason if isinstance(problem, urllib.error.URLError) else problem
+        raise SystemProblem(f"{address}: nothing could be downloaded ({reason})") from None
     if len(content) > _MOST_BYTES:
         raise InputError(f"{address}: a page must have at most {_MOST_BYTES:,} bytes")
     return content

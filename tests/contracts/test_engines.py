@@ -381,7 +381,7 @@ def test_ballots_in_duckdb(tmp_path):
     ("table", "words"),
     [
         ({"rank_1": ["a"], "rank_2": ["b"], "count": [1.5]}, "a weight must be a whole number"),
-        ({"voter": ["v", "v"], "rank_1": ["a", "b"]}, "2 ballots come from 1 voters"),
+        ({"voter": ["v", "v"], "rank_1": ["a", "b"]}, "2 ballots come from 1 voter,"),
         ({"voter": ["v", "w"], "rank_1": ["a", "b"], "count": [1, 3]}, "the voter has 3 ballots"),
         ({"voter": ["v", "v"], "item": ["a", "a"], "rank": [1, 2]}, "voter 'v' lists 'a' more than once"),
         ({"voter": ["v", None], "item": ["a", "b"], "rank": [1, 2]}, "the voter id is blank"),

@@ -58,7 +58,7 @@ def test_ids_of_several_kinds_are_one_voter():
     twice = rankdp.Rankings.from_orders([["a", "b"], ["b", "a"]], voters=[7, 7.0])
     with pytest.raises(InputError, match="voter '7' has 2 rows"):
         rankdp.privatize(twice, 1)
-    with pytest.raises(InputError, match="2 ballots come from 1 voters"):
+    with pytest.raises(InputError, match="2 ballots come from 1 voter,"):
         rankdp.elect(twice, 1, rule="borda")
 
 

@@ -20,7 +20,7 @@ from rankdp.audit.findings import StatisticalAudit
 from rankdp.audit.statistical import audit_samples, ranking_neighbours
 from rankdp.checks import whole
 from rankdp.data.rankings import Rankings
-from rankdp.errors import InputError
+from rankdp.errors import InputError, Setting
 from rankdp.privacy.exact import Real
 
 _SHOWN = 300
@@ -54,7 +54,8 @@ class CommandSampler:
     ) -> None:
         words = [command] if isinstance(command, str) else list(command)
         if not all(any(place in word for word in words) for place in ("{in}", "{out}")):
-            raise InputError(f"command must be a list of words with {{in}} and {{out}} among them, got {words!r}")
+            rule = " must be a list of words with {in} and {out} among them"
+            raise InputError(Setting("command"), f"{rule}, got {words!r}")
         if not timeout > 0:
             raise InputError(f"timeout must be a number of seconds above 0, got {timeout!r}")
         self.command, self.ending, self.timeout = words, ending, timeout
@@ -67,10 +68,10 @@ class CommandSampler:
             self.write(source, order, count)
             self._run(source, target)
             if not target.exists():
-                raise InputError(f"command must write the file {{out}}, and {self.command[0]} wrote none")
+                raise InputError(Setting("command"), f" must write the file {{out}}, and {self.command[0]} wrote none")
             drawn = self.read(target) if self.read else _read_rankings(target, len(order))
         if len(drawn) != count:
-            raise InputError(f"command must write as many rows as it reads, {count}, got {len(drawn)}")
+            raise InputError(Setting("command"), f" must write as many rows as it reads, {count}, got {len(drawn)}")
         return drawn
 
     def _run(self, source: Path, target: Path) -> None:
@@ -80,14 +81,15 @@ class CommandSampler:
                 words, stdin=subprocess.DEVNULL, capture_output=True, timeout=self.timeout, check=False
             )
         except subprocess.TimeoutExpired:
-            raise InputError(f"command must end within {self.timeout:g} seconds, and {words[0]} did not") from None
+            slow = f" must end within {self.timeout:g} seconds, and {words[0]} did not"
+            raise InputError(Setting("command"), slow) from None
         except OSError as problem:
-            raise InputError(
-                f"command must be a program that can be run, got {words[0]!r}: {problem.strerror}"
-            ) from None
+            unknown = f" must be a program that can be run, got {words[0]!r}: {problem.strerror}"
+            raise InputError(Setting("command"), unknown) from None
         if done.returncode:
             said = done.stderr.decode(errors="replace").strip()[-_SHOWN:]
-            raise InputError(f"command must end with exit code 0, and {words[0]} ended with {done.returncode}: {said}")
+            ended = f" must end with exit code 0, and {words[0]} ended with {done.returncode}"
+            raise InputError(Setting("command"), f"{ended}{': ' * bool(said)}{said}")
 
 
 def audit_command(

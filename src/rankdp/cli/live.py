@@ -68,7 +68,7 @@ def live_create(
 
     \b
     Example:
-      rankdp live create state.db --items items.txt --epsilon 1 --boards 52 --protect comparison
+      rankdp live create state.db --items items.txt --epsilon 1 --boards 52 --protect comparison --ledger budget.db
     """
     from rankdp.publish.live import LiveBoard
 
@@ -113,7 +113,7 @@ def live_add(
 
     \b
     Example:
-      rankdp live add state.db week47.csv --batch 2026-W47 -o board.html
+      rankdp live add state.db week47.csv --batch 2026-W47 --ledger budget.db -o board.html
     """
     from rankdp.publish.live import LiveBoard
 

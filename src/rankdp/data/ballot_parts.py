@@ -110,7 +110,8 @@ def whole_weights(weights: Sequence[Any]) -> Longs:
 def refuse_repeated(voters: int, rows: int, what: str) -> None:
     """Refuse voters with several ballots."""
     if voters < rows:
+        people = f"{voters:,} voter{'s' * (voters != 1)}"
         raise InputError(
-            f"{what}: {rows:,} ballots come from {voters:,} voters, and an election counts one ballot of each voter; "
+            f"{what}: {rows:,} ballots come from {people}, and an election counts one ballot of each voter; "
             "if every row is another person's, leave out the column of voters"
         )

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from rankdp.checks import number, whole
-from rankdp.errors import InputError
+from rankdp.errors import InputError, Setting
 from rankdp.mechanisms.scores.catalogue import SCORE_MECHANISMS
 from rankdp.planning.situation import EXACT, HALF_WIDTH, PAIRS, TOP, Measure, Request, Situation
 from rankdp.theory import recovery
@@ -37,7 +37,9 @@ class ScoreVector(Situation):
         self.items, self.delta = whole("items", items, 2), number("delta", delta, 0, below=1)
         low, high = (float(end) for end in bounds)
         if not (math.isfinite(low) and math.isfinite(high) and low < high):
-            raise InputError(f"bounds must be two finite numbers, the first below the second, got {low:g} and {high:g}")
+            raise InputError(
+                Setting("bounds"), f" must be two finite numbers, the lower below the upper, got {low:g} and {high:g}"
+            )
         self.span = high - low
         self.law: ScoreLaw = score_law(law, low, high)
         self.options = tuple(
