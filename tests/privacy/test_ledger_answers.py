@@ -264,7 +264,7 @@ def test_spaces_are_not_part_of_an_id(setting):
     assert (store.answers(question, [" ann", "7 "], None) == first).all()
 
 
-@pytest.mark.parametrize("same", [7.0, np.float32(7), np.int16(7), Decimal("7.00"), "7"])
+@pytest.mark.parametrize("same", [7.0, np.float32(7), np.int16(7), Decimal("7.00"), "7", "7.0", " 7. "])
 def test_a_number_is_one_id_in_a_column_of_any_kind(setting, same):
     store, _, pays = setting
     question = Question(1, "kendall", ITEMS)

@@ -38,6 +38,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import secrets
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
@@ -47,6 +48,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from rankdp.data.cells import id_text
 from rankdp.errors import InputError, Setting
 from rankdp.privacy.bits import SecureBits
 from rankdp.privacy.exact import Real, positive
@@ -56,6 +58,8 @@ from rankdp.privacy.store import Store, Writing, canonical
 from rankdp.privacy.voter_files import VoterKey, note_state, paid_by, payer, refuse_old_copies
 
 _DANGER = "would draw again what it has forgotten"
+_WHOLE = re.compile(r"\A(-?[0-9]+)\.0*\Z")
+"""Files hold ids like this that were in a column of floats when they were written."""
 
 
 class _Answers(Store):
@@ -134,7 +138,8 @@ class AnswerStore:
         question
             What is asked. In one wave the same items have one epsilon and one mechanism; others are refused.
         voters
-            Their ids, each once, compared as trimmed text; a whole number is one id in a column of any kind.
+            Their ids, each once, compared as trimmed text; a whole number is one id however it is written: 7, 7.0 or
+            "7.0".
         draw
             Gets the rows of the voters without an answer and returns their synthetic orders.
         ledger
@@ -214,7 +219,8 @@ class AnswerStore:
         self._store.close()
 
     def _ids(self, question: Question, voters: Iterable[Any]) -> list[bytes]:
-        return self._key.hashes(question.digest, voters)
+        texts = map(id_text, voters)
+        return self._key.hashes(question.digest, (_WHOLE.sub(r"\1", text) for text in texts))
 
     def _known(self, writing: Writing, ids: list[bytes]) -> dict[bytes, bytes]:
         """The stored answers of these voters; with another key nobody would be found."""
