@@ -70,7 +70,7 @@ class Part(NamedTuple):
     """What h is multiplied by."""
     voters: Floats
     sums: Floats
-    """Of h, less its middle."""
+    """For h, minus its middle."""
     squares: Floats
 
     def by_level(self, levels: Ints) -> tuple[Floats, Floats]:
@@ -110,7 +110,7 @@ def estimate(
 
 
 def weighted(parts: Sequence[Part], levels: Ints) -> tuple[Floats, Floats, Flags]:
-    """By cell: the weighted mean of h, less its middle, the standard error, and whether there is a voter."""
+    """By cell: the weighted mean of h, minus its middle, the standard error, and whether there is a voter."""
     whole = np.zeros(parts[0].sums.shape)
     mean, total, squared, spread, public = (whole.copy() for _ in range(5))
     told = [part.by_level(levels) for part in parts]

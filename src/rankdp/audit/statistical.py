@@ -138,7 +138,7 @@ def epsilon_bound(
     draws
         Of how many draws.
     alpha
-        One less the confidence.
+        One minus the confidence.
     delta
         With what probability the claim may fail.
     """

@@ -179,7 +179,7 @@ def by_table(table: Floats, noise: float, prior: float | None = PRIOR) -> Draws:
     likely = likely_degrees(both.sum(axis=1), doubled * (len(table) - 1), gaussian=True)
     degrees = likely.mean(axis=1)
     expected = expected_design(degrees)
-    trust = expected**2 / (expected**2 + doubled + 1e-12)  # of a cell, beside what its row and column let expect
+    trust = expected**2 / (expected**2 + doubled + 1e-12)  # in a cell, against its row's and column's degrees
     met = np.maximum(expected + trust * (both - expected), 0) * off  # for slopes and luck only
 
     def looks(theta: Floats) -> list[Look]:

@@ -14,7 +14,7 @@ from scipy.special import ndtr, ndtri
 
 from rankdp.types import Floats
 
-_SHARES = (np.arange(50) + 0.5) / 50  # of the law of a degree: so many values stand for it
+_SHARES = (np.arange(50) + 0.5) / 50  # of the law of a degree: the 50 values that represent it
 _LEAST = 1e-3  # the degree of an item that nobody compared
 _FARTHEST = -30.0  # standard deviations below 0
 

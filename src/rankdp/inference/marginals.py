@@ -6,10 +6,10 @@ the covariance S_i, give it where all others stay at the mode,
 
     p(t_i) proportional to exp(-(t_i/prior)^2/2) mean over d of exp(-(y_i - d E y_i)' S_i^-1 (y_i - d E y_i)/2),
 
-where y_i are the sums that put the top of this law at the mode (others' sums tell of t_i, too), and d are the likely
-values of a hidden degree: an item that may never have been compared keeps the prior as far as that is likely. In the
-units of its curvature at the mode, the quantiles of that law take the place of the normal ones; the normal draws say
-how strengths go together. (A Gaussian copula around skewed marginals: Rue, Martino and Chopin 2009, Journal of the
+where y_i are the sums that put the top of this law at the mode (other items' sums inform t_i, too), and d are the
+likely values of a hidden degree: the less likely it is that an item was compared, the more of the prior it keeps. In
+the units of its curvature at the mode, the quantiles of that law replace the normal ones; the normal draws provide the
+correlations. (A Gaussian copula around skewed marginals: Rue, Martino and Chopin 2009, Journal of the
 Royal Statistical Society B 71.)
 """
 

@@ -10,7 +10,7 @@ The logistic loss needs less. With f_b the score of the item at b, the sum over 
     sum over pairs of log(1 + e^-d) + (1 - y) d = sum over pairs of log(e^f_b1 + e^f_b2) - sum over b of w(b) f_b,
 
 where w(b) = sum over b' of h(b, b') estimates without bias how many listed items the one at b truly beats: the length
-less its rank. So unbiased *ranks* are enough, which are known for far longer rankings than unbiased pairs (1,000 items
+minus its rank. So unbiased *ranks* are enough, which are known for far longer rankings than unbiased pairs (1,000 items
 for the Kendall mechanism instead of 50), and one number per item takes the place of one per pair. (Derived here.)
 
 Labels are unbiased where that pays. With few users per parameter of a model they are debiased only as much as so few

@@ -1,8 +1,8 @@
 """Debiased scores: functions of synthetic positions whose mean over the noise is the truth, and how much they vary.
 
 Let A be the law of the noise on functions of positions (or of pairs of positions; A f(a) = E f(b)), t the truth as a
-function of the original positions, less its mean, and h = s(b) what one voter's row says. With N positions and n voters
-who agree, which is the worst case for a bias,
+function of the original positions, minus its mean, and h = s(b) what one voter's row says. With N positions and n
+voters who agree, which is the worst case for a bias,
 
     mean over items of (estimate - truth)^2 = (norm(As - t)^2 + (norm(s)^2 - norm(As)^2) / n) / N,
 
@@ -76,7 +76,7 @@ class Family:
     shares
         By group: its share of the voters.
     target
-        The truth as a function of the original position(s), less its middle; one column for each number asked for.
+        The truth as a function of the original position(s), minus its middle; one column for each number asked for.
     unknown
         Why the laws do not say all there is to know, if they do not: then any bias is possible.
     """
@@ -228,7 +228,7 @@ def _summary(mechanism: PublicLaw) -> Floats:
 
 @lru_cache(maxsize=64)
 def rank_family(mechanisms: tuple[PublicLaw, ...], shares: tuple[float, ...]) -> Family:
-    """Of the rank less the middle one; functions of the position.
+    """For the rank minus the middle one; functions of the position.
 
     Above 1,000 items the slope of the mean position is all that is used of a law, where no closed form says that it is
     all there is.

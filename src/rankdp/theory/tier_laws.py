@@ -43,7 +43,7 @@ class TierLaw:
 
     @cached_property
     def typical(self) -> int:
-        """q: the whole number at which m less the mean of all r_b is q itself, at least 1."""
+        """q: the whole number at which m minus the mean of all r_b is q itself, at least 1."""
         low, high = 1, self.items
         while low < high:
             middle = (low + high + 1) // 2

@@ -124,7 +124,7 @@ class TierSums(RankingMechanism):
         """log of the sum over all words of their sums."""
 
     def local_epsilon(self) -> float:
-        """m log(1+z) less the log of the sum over the sets within one tier, rounded up."""
+        """m log(1+z) minus the log of the sum over the sets within one tier, rounded up."""
         digits = 60 + 2 * math.ceil(1 / self.weight).bit_length() + len(str(self.items)) + 4 * len(str(self.epsilon))
         with decimal.localcontext(prec=digits, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN):
             more = 1 + Decimal(self.weight.numerator) / Decimal(self.weight.denominator)
