@@ -99,8 +99,9 @@ def _clear(boards: Boards) -> str:
     named = (
         f": {listed([f'{item} in {name}' for name, item in firsts.items()], 'and')}" if len(firsts) <= _NAMED else ""
     )
-    how_many = str(len(firsts)) if firsts else "none"
-    return f"One item clearly ranks first in {how_many} of {len(boards.boards)} categories{named if firsts else ''}."
+    if not firsts:
+        return f"No item clearly ranks first in any of the {len(boards.boards)} categories."
+    return f"One item clearly ranks first in {len(firsts)} of {len(boards.boards)} categories{named}."
 
 
 def _shared(warnings: list[tuple[str, ...]]) -> list[str]:
