@@ -34,6 +34,7 @@ if os.environ.get("RANKDP_DATA"):
     os.environ["RANKDP_DATA"] = str(Path(os.environ["RANKDP_DATA"]).absolute())  # tests change the directory
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks for groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep the tests of a file on one worker, so that its fixtures are made once."""
     for item in items:
@@ -68,7 +69,7 @@ def repeated(noise: str, others: str) -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def repeated_noise(request: pytest.FixtureRequest) -> Iterator[None]:
     """Let all noise follow from the test's name, so that no test fails by chance."""
-    with repeated(request.node.name, request.node.nodeid):
+    with repeated(request.node.name, f"{request.path.name} {request.node.name}"):
         yield
 
 

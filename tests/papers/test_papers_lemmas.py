@@ -61,6 +61,7 @@ def statements() -> list[Row]:
     return jeong_lemmas.statements(Cell({}, repetitions=20_000, seed=1))
 
 
+@pytest.mark.slow
 def test_examples_and_propositions(statements: list[Row]):
     for example, constant in itertools.product(("Example 3.8", "Example 3.9"), ("c1", "c2")):
         assert value(statements, method=example, measure=f"relative deviation of {constant}") < 1e-5
@@ -69,6 +70,7 @@ def test_examples_and_propositions(statements: list[Row]):
     assert value(statements, method="uniform scores") == pytest.approx(1, abs=0.15)
 
 
+@pytest.mark.slow
 def test_small_powers_explode_in_low_noise(statements: list[Row]):
     """The errors are those of a simulation with 10^6 rankings, whose standard errors are below 4%."""
     assert value(statements, p=0.08, measure="(35) at epsilon 50") == pytest.approx(0.001, rel=0.5)
@@ -77,6 +79,7 @@ def test_small_powers_explode_in_low_noise(statements: list[Row]):
         assert value(statements, p=p, measure="error at epsilon 50") == pytest.approx(error, rel=0.08)
 
 
+@pytest.mark.slow
 def test_the_remainder_falls_more_slowly_than_the_square(statements: list[Row]):
     """0.6 sigma^1.5 times the integral of sqrt(u) P(V < -u), which is E[max(V, 0)^1.5]/1.5 for V ~ N(0, 2)."""
     moment = 2**0.75 * 2**0.75 * math.gamma(1.25) / math.sqrt(math.pi) / 2

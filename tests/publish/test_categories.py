@@ -88,8 +88,9 @@ SHARES = {"x": 5, "y": 1, "z": Fraction(1, 3)}
 @pytest.mark.parametrize(
     ("protect", "given"),
     [
-        *((unit, "xyz") for unit in UNITS),
+        ("comparison", "xyz"),
         ("comparison", SHARES),
+        *(pytest.param(unit, "xyz", marks=pytest.mark.slow) for unit in ("outcome", "voter")),
         *(pytest.param(unit, SHARES, marks=pytest.mark.long) for unit in ("outcome", "voter")),
     ],
 )
