@@ -6,61 +6,29 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 import pytest
+from ranking_support import ITEMS, combinations, flipped, options, some_votes, votes
 from support import generator
 
 from rankdp.data.comparisons import Comparisons
 from rankdp.data.counts import STEPS
-from rankdp.errors import InputError, RankdpError, Unsupported
+from rankdp.errors import InputError
 from rankdp.mechanisms.votes.noisy_counts import (
     NoisyCounts,
-    NoisyDegrees,
-    NoisyDifferences,
-    NoisyResiduals,
-    NoisyTable,
     NoisyWins,
 )
 from rankdp.mechanisms.votes.objective import ObjectivePerturbation
 from rankdp.mechanisms.votes.protection import Protection
 from rankdp.privacy.bits import SeededBits
-from rankdp.privacy.ledger import Ledger
 from rankdp.publish import board_estimators
 from rankdp.publish import rank as ranking
 from rankdp.publish.board_estimators import HiddenDesign
 from rankdp.publish.rank import rank
 from rankdp.rankers.bradley_terry import fit
-from rankdp.rankers.links import link as known_link
-
-COMBINATIONS = [(method, protect) for method in ranking.METHODS for protect in ("comparison", "outcome", "voter")]
-combinations = pytest.mark.parametrize(("method", "protect"), COMBINATIONS)
-ITEMS = tuple("abcdef")
-
-
-def votes(random, count, strengths, per_voter=None, link="logistic", items=None):
-    """Comparisons of random pairs; voter v casts rows v c to v c + c - 1."""
-    items = np.array([f"i{k}" for k in range(len(strengths))] if items is None else items)
-    left = random.integers(0, len(items), count)
-    right = (left + random.integers(1, len(items), count)) % len(items)
-    won = random.random(count) < known_link(link).cdf(strengths[left] - strengths[right])
-    table = {"winner": items[np.where(won, left, right)], "loser": items[np.where(won, right, left)]}
-    if per_voter:
-        table["voter"] = [f"v{row // per_voter}" for row in range(count)]
-    return pa.table(table)
 
 
 @pytest.fixture
 def table(request):
-    return votes(generator(request), 300, np.linspace(-1, 1, 6), 5, items=ITEMS)
-
-
-def flipped(table, row=0):
-    """The same comparisons with another outcome in one row."""
-    winner, loser = table["winner"].to_pylist(), table["loser"].to_pylist()
-    winner[row], loser[row] = loser[row], winner[row]
-    return pa.table({"winner": winner, "loser": loser, "voter": table["voter"]})
-
-
-def options(protect, **others):
-    return {"protect": protect, "items": ITEMS, **({"max_per_voter": 5} if protect == "voter" else {}), **others}
+    return some_votes(request)
 
 
 # -- what it promises --------------------------------------------------------------------------------------------
@@ -255,125 +223,6 @@ def test_ridge_tolerance_and_scales_come_from_public_numbers(table, protect, mon
         assert seen[0] == seen[1]
 
 
-# -- what is released of a hidden design -------------------------------------------------------------------------
-
-
-def test_few_items_have_a_table_and_many_have_residuals():
-    """By public numbers: with noise alone up to 8 items, with many comparisons beside it more."""
-    voter, one = HiddenDesign(Protection("voter", 10), Fraction(1)), HiddenDesign(Protection("comparison"), Fraction(1))
-    assert [voter.kind(items) for items in (2, 8, 9, 50)] == ["table", "table", "residuals", "residuals"]
-    assert [one.kind(50, comparisons) for comparisons in (1000, 10**6)] == ["residuals", "table"]
-    matched = HiddenDesign(Protection("comparison"), Fraction(1), pairing="matched")
-    assert [matched.kind(items) for items in (8, 9)] == ["table", "objective"]
-    assert HiddenDesign(Protection("comparison"), Fraction(1), link=known_link("secant")).kind(4) == "objective"
-
-
-@pytest.mark.parametrize("delta", [0, "1e-6"])
-def test_degrees_that_show_many_comparisons_lead_to_the_table(delta, request):
-    """Where their number is secret: a tenth of epsilon for degrees, the rest for the table, nothing twice."""
-    hidden, random = HiddenDesign(Protection("voter", 1), Fraction(1), Fraction(delta)), generator(request)
-    assert hidden.kind(12) == "residuals"
-    for many, kinds in ((10, [NoisyDegrees, NoisyDifferences, NoisyResiduals]), (4000, [NoisyDegrees, NoisyTable])):
-        seen = []
-
-        def release(noisy, many=many, seen=seen):
-            seen.append(noisy)
-            counts = {NoisyDegrees: 11 * many, NoisyTable: many, NoisyDifferences: 0, NoisyResiduals: 0}[type(noisy)]
-            numbers = np.full(132 if isinstance(noisy, NoisyTable) else 12, float(counts))
-            return numbers + random.laplace(0, 1, len(numbers))
-
-        found = hidden.estimate("residuals", 12, None, release)
-        assert [type(noisy) for noisy in seen] == kinds
-        assert sum(noisy.share for noisy in seen) == 1
-        assert (found.table is not None) == (many == 4000)
-        assert found.parameters["mechanism"] == ("table" if many == 4000 else "residuals")
-    assert seen[1].count_variance > hidden.table().count_variance  # noise for nine tenths of epsilon
-
-
-@pytest.mark.parametrize(("items", "epsilon", "moved"), [(5, "0.01", 1), (50, 1, 10), (300, 100, 1)])
-def test_the_ridge_of_objective_perturbation_costs_a_tenth(items, epsilon, moved):
-    mechanism = HiddenDesign(Protection("voter", moved), Fraction(epsilon), pairing="matched").objective(items)
-    mechanism.check()
-    spent = moved * math.log1p(0.5 / float(mechanism.ridge))
-    assert spent <= 0.1 * float(Fraction(epsilon)) * (1 + 1e-9)
-    assert mechanism.noise_variance**0.5 / float(mechanism.ridge) < 1.35
-
-
-def many(random, pairing="unknown", **changes):
-    names = [f"i{k}" for k in range(12)]
-    asked = {"protect": "comparison", "items": names, "bits": SeededBits(1), "pairing": pairing, **changes}
-    return rank(votes(random, 300, np.linspace(-1, 1, 12)), 1, **asked)
-
-
-def test_what_is_assumed_is_said(request):
-    random = generator(request)
-    said = {pairing: many(random, pairing) for pairing in ("unknown", "random", "matched")}
-    mechanisms = {name: release.provenance.parameters["mechanism"] for name, release in said.items()}
-    assert mechanisms == {"unknown": "residuals", "random": "residuals", "matched": "objective"}
-    warnings = {name: " ".join(release.value.warnings) for name, release in said.items()}
-    assert "assumes that who met whom depended neither on strength nor on groups" in warnings["unknown"]
-    assert "it was stated that pairs were drawn at random" in warnings["random"]
-    assert "No intervals: who was compared with whom is secret" in warnings["matched"]
-
-
-def test_no_interval_where_none_can_be_given(request):
-    for asked in ({"pairing": "matched"}, {"link": "secant"}):
-        board = many(generator(request), top=3, **asked).value
-        assert np.isfinite(board.scores).all()
-        assert np.isnan([*board.low, *board.high]).all()
-        assert board.best_probability is None
-        assert board.top_probability is None
-        rows = board.rows()
-        assert [row["in_top"] for row in rows] == [True] * 3 + [False] * 9
-        assert "top_probability" not in rows[0]
-
-
-@pytest.mark.slow
-def test_random_pairs_pull_noise_together(request):
-    """Where noise rules, integrating the spread leaves scores closer to the truth than the fixed prior."""
-    random, errors = generator(request), {"unknown": [], "random": []}
-    for seed in range(8):
-        truth = 0.3 * np.linspace(-1, 1, 12)
-        table = votes(random, 400, truth)
-        for pairing in errors:
-            asked = {"protect": "comparison", "items": [f"i{k}" for k in range(12)], "bits": SeededBits(seed)}
-            board = rank(table, "0.5", pairing=pairing, **asked).value
-            errors[pairing] += np.square(board.scores - [truth[int(name[1:])] for name in board.items]).tolist()
-    assert np.mean(errors["random"]) < 0.7 * np.mean(errors["unknown"])
-
-
-def test_the_table_shows_who_beats_whom(table):
-    release = rank(table, 1000, **options("comparison"))
-    board = release.value
-    wins = Comparisons.of(table, items=ITEMS).count().dense()
-    order = [ITEMS.index(item) for item in board.items]
-    assert release.provenance.parameters["mechanism"] == "table"
-    assert board.table == pytest.approx(wins[np.ix_(order, order)], abs=0.51)
-    assert rank(table, 1, **options("outcome")).value.table is None
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("pairing", ["unknown", "random", "matched"])
-def test_an_item_nobody_compared_never_leads(table, pairing):
-    """It has the prior's interval, whatever the others did."""
-    for seed in range(5):
-        asked = options("outcome", items=(*ITEMS, "idle"), pairing=pairing, bits=SeededBits(seed))
-        board = rank(table, "0.2", **asked).value
-        place = board.items.index("idle")
-        assert place > 0
-        if pairing != "random":
-            half = (board.high[place] - board.low[place]) / 2
-            assert half == pytest.approx(1.96 * 2 * math.sqrt(1 + 1 / 6), rel=0.1)
-
-
-def test_a_prior_of_ones_own(table):
-    calm, wide = (
-        np.ptp(rank(table, 50, prior=prior, bits=SeededBits(1), **options("outcome")).value.scores)
-        for prior in (0.01, 2)
-    )
-    assert calm < wide / 20
-
-
 # -- scales, top, warnings ---------------------------------------------------------------------------------------
 
 
@@ -438,129 +287,6 @@ def test_warnings_of_unbeaten_items():
 def test_items_that_cannot_be_told_apart_are_named(table):
     board = rank(table, "0.01", bits=SeededBits(2), **options("outcome")).value
     assert "may be first" in board.headline() or "cannot be told apart" in board.headline()
-
-
-# -- refusals ----------------------------------------------------------------------------------------------------
-
-
-def test_protect_must_be_said(table):
-    with pytest.raises(TypeError, match="protect"):
-        rank(table, 1, items=ITEMS)
-
-
-@pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
-        ({"protect": "nobody"}, "protect must be one of comparison, outcome, voter, got 'nobody'"),
-        ({"max_per_voter": 3}, "max_per_voter needs protect='voter', got protect='outcome'"),
-        ({"method": "elo"}, "method must be one of bradley-terry, wins, copeland, got 'elo'"),
-        ({"scale": "chess"}, "scale must be log-strength, or elo with bradley-terry, got 'chess' with bradley-terry"),
-        (
-            {"method": "wins", "scale": "elo"},
-            "scale must be log-strength, or elo with bradley-terry, got 'elo' with",
-        ),
-        ({"method": "wins", "prior": 1}, "prior, link and pairing need method='bradley-terry'"),
-        ({"method": "wins", "link": "secant"}, "prior, link and pairing need method='bradley-terry'"),
-        ({"method": "copeland", "pairing": "random"}, "prior, link and pairing need method='bradley-terry'"),
-        ({"pairing": "even"}, "pairing must be one of unknown, random, matched, got 'even'"),
-        ({"epsilon": 0}, "epsilon must be a finite number above 0, got 0"),
-        ({"epsilon": "nan"}, "epsilon must be a finite number above 0, got nan"),
-        ({"epsilon": "1e400"}, "epsilon must be at most 1,000,000"),
-        ({"delta": 1}, "delta must be at least 0 and below 1, got 1"),
-        ({"delta": -0.1}, "delta must be at least 0 and below 1, got -0.1"),
-        ({"delta": "some"}, "delta must be a finite number, got some"),
-        ({"prior": 0}, "prior must be a finite number above 0, got 0"),
-        ({"prior": math.inf}, "prior must be a finite number above 0, got inf"),
-        ({"prior": 11}, "prior must lie between 0.01 and 10, got 11"),
-        ({"link": "loglog"}, "link must be one of logistic, secant, best-of-three, got 'loglog'"),
-        ({"level": 95}, "level must be a number above 0 and below 1, got 95"),
-        ({"top": 7}, "top must be an integer from 1 to 6, got 7"),
-        ({"items": None}, "items must list the public items, or items_from_data=True must say"),
-        ({"items": ["a"]}, "a leaderboard needs at least 2 items, got 1"),
-    ],
-)
-def test_bad_arguments_are_refused_in_one_sentence(table, changes, sentence):
-    arguments = {"epsilon": 1, **options("outcome"), **changes}
-    with pytest.raises(InputError) as refusal:
-        rank(table, arguments.pop("epsilon"), **arguments)
-    assert str(refusal.value).startswith(sentence)
-    assert "\n" not in str(refusal.value)
-
-
-@pytest.mark.parametrize("protect", ["comparison", "voter"])
-@pytest.mark.parametrize("changes", [{"pairing": "matched", "items": [*"abcdefghijkl"]}, {"link": "secant"}])
-def test_gaussian_noise_is_refused_for_objective_perturbation(table, protect, changes):
-    with pytest.raises(Unsupported, match="objective perturbation has no Gaussian noise"):
-        rank(table, 1, delta="1e-6", **{**options(protect), **changes})
-
-
-@pytest.mark.parametrize("protect", ["comparison", "outcome", "voter"])
-def test_probit_is_refused_with_the_reason(table, protect):
-    with pytest.raises(Unsupported, match=r"for the probit link: .* no bounded influence"):
-        rank(table, 1, link="probit", **options(protect))
-
-
-def test_other_links_need_the_pairs(table):
-    with pytest.raises(Unsupported, match="wins are sufficient for the logistic link only"):
-        rank(table, 1, link="secant", **options("outcome"))
-
-
-@pytest.mark.parametrize(
-    ("protect", "changes"),
-    [
-        ("outcome", {"link": "secant"}),
-        ("comparison", {"prior": 100}),
-        ("voter", {"delta": "1e-6", "link": "secant"}),
-        ("comparison", {"delta": "1e-6", "link": "secant"}),
-    ],
-)
-def test_a_refused_model_costs_no_budget(table, tmp_path, protect, changes):
-    unit = Protection.of(protect, options(protect).get("max_per_voter")).protects
-    ledger = Ledger.create(tmp_path / "ledger.db", "poll", unit, 5)
-    with pytest.raises(RankdpError):
-        rank(table, 1, ledger=ledger, **options(protect), **changes)
-    assert ledger.budgets[0].remaining == 5
-    rank(table, 1, ledger=ledger, **options(protect))
-    assert ledger.budgets[0].remaining == 4
-
-
-def test_dropping_both_bad_would_publish_outcomes():
-    """Which votes are dropped is an outcome, and the design would no longer be public."""
-    table = pa.table(
-        {"model_a": ["a", "b"], "model_b": ["b", "a"], "winner": ["model_a", "both_bad"], "voter": ["x", "y"]}
-    )
-    with pytest.raises(InputError, match="both_bad='drop' makes public which votes were both bad"):
-        rank(table, 1, protect="outcome", items=("a", "b"), both_bad="drop")
-    assert rank(table, 1, protect="outcome", items=("a", "b")).guarantee.epsilon == 1
-    for kept in ({"protect": "comparison"}, {"protect": "voter", "max_per_voter": 1}):
-        release = rank(table, 1, items=("a", "b"), both_bad="drop", **kept)
-        assert release.guarantee.epsilon == 1
-
-
-@pytest.mark.parametrize("protect", ["comparison", "outcome"])
-def test_bounded_votes_are_for_voters_only(table, protect, tmp_path):
-    bounded = Comparisons.of(table, items=ITEMS).bound(2)
-    ledger = Ledger.create(tmp_path / "ledger.db", "poll", Protection.of(protect, None).protects, 5)
-    with pytest.raises(InputError, match=f"votes are bounded to 2 per voter, .* got protect='{protect}'"):
-        rank(bounded, 1, protect=protect, ledger=ledger)
-    assert ledger.budgets[0].remaining == 5
-
-
-@pytest.mark.parametrize(("bound", "max_per_voter"), [(1, 3), (3, 1)])
-def test_of_two_bounds_the_smaller_one_holds(bound, max_per_voter):
-    table = pa.table({"winner": ["a"] * 9, "loser": ["b"] * 9, "voter": ["x"] * 9})
-    votes = Comparisons.of(table, items=("a", "b")).bound(bound)
-    release = rank(votes, 10**6, protect="voter", max_per_voter=max_per_voter, method="wins", bits=SeededBits(1))
-    assert release.value.scores.sum() == pytest.approx(9 * (STEPS // 9) / STEPS, abs=1e-3)
-    assert release.provenance.parameters["max_per_voter"] == max_per_voter
-
-
-def test_items_taken_from_secret_votes_are_said_to_be_public():
-    table = pa.table({"winner": ["a", "b"], "loser": ["b", "c"], "voter": ["x", "y"]})
-    for protect in ("comparison", "outcome", "voter"):
-        kept = {"max_per_voter": 1} if protect == "voter" else {}
-        warnings = rank(table, 1, protect=protect, items_from_data=True, **kept).value.warnings
-        assert ("which items occur is not protected" in " ".join(warnings)) == (protect != "outcome")
 
 
 @pytest.mark.slow
@@ -657,10 +383,3 @@ def test_copeland_counts_majorities_where_wins_count_comparisons():
     assert rank(table, 1000, method="wins", **asked).value.items[0] == "busy"
     board = rank(table, 1000, method="copeland", **asked).value
     assert dict(zip(board.items, board.scores.tolist(), strict=True)) == {"a": 3, "b": 2, "c": 1, "busy": 0}
-
-
-def test_majorities_of_many_items_are_refused(monkeypatch):
-    monkeypatch.setattr(ranking, "DENSE_UP_TO", 5)
-    table = pa.table({"winner": ["a"], "loser": ["b"]})
-    with pytest.raises(Unsupported, match="majorities are counted for all pairs of at most 5 items"):
-        rank(table, 1, method="copeland", **options("outcome"))
