@@ -59,6 +59,21 @@ print("pyarrow" in sys.modules)
     assert python(code).split()[-2:] == ["False", "True"]
 
 
+def test_what_windows_lacks_is_not_needed(tmp_path):
+    """A stand-in for Windows: the functions of ``os`` that it does not have are gone."""
+    (tmp_path / "poll.csv").write_text("rank_1,rank_2\ntea,coffee\ncoffee,tea\n")
+    code = f"""
+import os
+for name in ("fork", "register_at_fork", "sysconf", "getrusage", "sched_getaffinity"):
+    vars(os).pop(name, None)
+import rankdp
+release = rankdp.privatize(rankdp.Rankings.read({str(tmp_path / "poll.csv")!r}), 2)
+rankdp.Ledger.create({str(tmp_path / "budget.db")!r}, "poll", "position", 1).close()
+print(len(release.value))
+"""
+    assert python(code).split()[-1] == "2"
+
+
 @pytest.mark.slow
 def test_importing_the_modules_compiles_nothing(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))  # empty, so that nothing compiled comes from a cache

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import string
 from pathlib import Path
 
@@ -363,6 +362,7 @@ def test_an_accident_leaves_the_old_file_and_nothing_else(tmp_path, ending, acci
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "soi"])
 def test_a_full_disk_is_told_and_cleaned_up(tmp_path, ending):
+    resource = pytest.importorskip("resource", reason="no file size limits here")
     rankings = Rankings.from_orders(np.random.default_rng(1).random((3000, 8)).argsort(axis=1))
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import pwd
 import secrets
 import shutil
 import socket
@@ -28,6 +27,8 @@ def _owner() -> str | None:
     """Whom the server runs as: PostgreSQL refuses to run as root."""
     if os.getuid() != 0:
         return None
+    import pwd  # not on Windows, where there is no root
+
     try:
         return pwd.getpwnam("postgres").pw_name
     except KeyError:

@@ -150,7 +150,7 @@ def read_rankings(source: Any, **reading: Any) -> Rankings:
         return Rankings.concatenate(repeated(counted, asked.ties, BATCH_ROWS))
     with open_rankings(source, **reading) as reader:
         needed = (reader.rows or 0) * reader.width * 4
-        if needed > os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"):
+        if hasattr(os, "sysconf") and needed > os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"):
             raise InputError(
                 f"{reader.path}: the file announces {reader.rows} rankings, which need {needed / 1e9:.0f} GB "
                 "of memory; read it in batches with open_rankings"

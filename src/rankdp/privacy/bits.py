@@ -23,7 +23,8 @@ from rankdp.types import Words
 
 _ZEROS = bytes(1 << 18)
 _forks = [0]  # since the process that imported the module
-os.register_at_fork(after_in_child=lambda: _forks.append(_forks.pop() + 1))
+if hasattr(os, "register_at_fork"):  # not on Windows, where no process forks
+    os.register_at_fork(after_in_child=lambda: _forks.append(_forks.pop() + 1))
 _WORDS_PER_KEY = 1 << 34  # far below the 2**64 blocks at which CTR mode could be distinguished from random bits
 
 
