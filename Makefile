@@ -31,7 +31,7 @@ test: $(DEV) $(TORCH)  ## lint, types, layers, docs, every test but the long one
 	@$(MAKE) --no-print-directory docs & $(MAKE) --no-print-directory lint; lint=$$?; wait $$! && exit $$lint
 	@$(PYTEST) -m "not long"
 
-test-long: $(DEV)  ## the long ones, before a release: power studies, audits from end to end
+test-long: $(DEV) $(TORCH)  ## the long ones, before a release: power studies, audits from end to end
 	@$(PYTEST) -m long
 
 check: lint  ## the fast part of it: lint, types, layers, unit tests
