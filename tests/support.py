@@ -26,7 +26,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rankdp.cli import main
+from rankdp.cli import main, options
+from rankdp.data import atomic
 from rankdp.mechanisms import RankingMechanism, registry
 from rankdp.privacy.bits import Bits, SeededBits
 from rankdp.theory.permutations import all_permutations, neighbour_places
@@ -152,6 +153,9 @@ def command(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
         contextlib.redirect_stderr(err),
         mock.patch.object(sys, "argv", ["rankdp", *arguments]),
         mock.patch.dict(os.environ, COLUMNS="110"),  # as in a pipe; runners of tests set others
+        mock.patch.object(options, "_opened", []),  # what earlier commands in this process opened and wrote
+        mock.patch.object(options, "_copies", []),
+        mock.patch.object(atomic, "KEPT", []),
         pytest.raises(SystemExit) as left,
     ):
         main()
@@ -184,7 +188,8 @@ def registered(kind: type[RankingMechanism]) -> Iterator[type[RankingMechanism]]
         yield kind
     finally:
         del registry._registered[kind.name]
-        registry._build.cache_clear()
+        for cached in (registry._build, registry._protecting, registry._best, registry._listing):
+            cached.cache_clear()
 
 
 # -- audits ------------------------------------------------------------------------------------------------------

@@ -300,7 +300,8 @@ def test_releases_of_auto(request):
     poll = rankdp.Rankings.from_orders(rows, ITEMS)
     release = privatize(poll, 4, bits=seeded(request))
     found, named = aggregate(release), aggregate(release.value, "auto", 4)
-    assert found.mechanisms == named.mechanisms == (mechanism("auto", 5, 4),)
+    # by name: a cache may have dropped the object meanwhile
+    assert repr(found.mechanisms) == repr(named.mechanisms) == repr((mechanism("auto", 5, 4),))
     np.testing.assert_array_equal(found.win_rates.values, named.win_rates.values)
     assert np.abs(pooled_errors(found.win_rates, truth(rows)[0])).max() < 4.5
 
