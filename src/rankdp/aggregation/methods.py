@@ -8,7 +8,7 @@
 - kemeny: the place in Kemeny's ranking of the win rates.
 
 Items are exchangeable, and their spread is integrated (``inference``): no design could follow the strengths. Copeland
-and Kemeny are computed anew from every draw of the table of win rates.
+and Kemeny are computed again from every draw of the table of win rates.
 
 Every method also gives its result without debiasing.
 """

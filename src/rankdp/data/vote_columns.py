@@ -63,7 +63,7 @@ WEIGHT_NAMES = (
     *("ballots", "number_of_ballots"),
 )
 BALLOT_NAMES = ("ballot", "ballot_id", "cast_vote_record", "recordid", "cvr_number")
-"""Columns that number ballots, perhaps anew in each precinct or batch."""
+"""Columns that number ballots, which may start again in each precinct or batch."""
 ROWS_NOT_PEOPLE = ("id", "race", "race_id", "ballot", "ballot_id", "session", "session_id")
 _PEOPLE = tuple(name for name in VOTER_NAMES if name not in ROWS_NOT_PEOPLE)
 
