@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -20,6 +21,7 @@ from rankdp.privacy.ledger import Ledger
 from rankdp.publish import elections
 from rankdp.publish.ballot_rules import PAIR_RULES, RULES, borda_noise, margin_noise, vote_noise
 from rankdp.publish.election_draws import ORDERS, _not_negative
+from rankdp.publish.election_result import CountedRound, Election
 from rankdp.publish.elections import ElectionRequest, elect
 from rankdp.rankers.kemeny import kemeny
 from rankdp.rankers.runoff import Piles, run
@@ -429,3 +431,13 @@ def test_a_count_near_zero_covers_the_truth_and_is_unbiased_far_from_it():
     assert kept.mean() == pytest.approx(cut.mean(), abs=0.01)
     assert np.quantile(kept, [0.025, 0.975]) == pytest.approx(cut.ppf([0.025, 0.975]), abs=0.02)
     assert (_not_negative(np.full((5, 1), -3.0)) == 0).all()
+
+
+@pytest.mark.parametrize("tallies", [{"b": 1204.4, "a": 1306.1, "c": 99}, {"a": 1306.1}])
+def test_a_runoff_that_cannot_say_how_sure_it_is_gives_its_last_round(tallies):
+    last = CountedRound(tallies, 5.0, (), None, {}, 30.0, {}, 40.0)
+    made = Election("irv", ("a", "b", "c"), ("a",), 0.3, True, 2600, rounds=(last,))
+    assert ("The last round ended a 1,306, b 1,204." in made.headline()) == (len(tallies) > 1)
+    assert "Some rounds are too close" in made.headline()
+    sure = replace(made, winners_probability=0.6)
+    assert "last round" not in sure.headline()

@@ -129,6 +129,7 @@ class Election(Displayable):
         else:
             said = [f"There is no Condorcet winner{of}: {nobody}."]
         if self.at_least and (self.winners_probability or 0) < TOLD:
+            said += self._last_two()
             said.append("Some rounds are too close, with this noise, to say how likely the exact count is to agree.")
         elif self.winners_probability is not None and self.low != self.high:
             least = "at least " if self.at_least and self.winners_probability <= _HIGHEST else ""
@@ -140,6 +141,13 @@ class Election(Displayable):
         if not self.scores:
             said.append("Only the names were released; how many votes each got was not.")
         return " ".join(said)
+
+    def _last_two(self) -> list[str]:
+        """How the last round of an instant runoff ended, which readers look for first."""
+        if self.rule != "irv" or not self.rounds or len(self.rounds[-1].tallies) < 2:
+            return []
+        (first, votes), (second, others) = sorted(self.rounds[-1].tallies.items(), key=lambda of: -of[1])[:2]
+        return [f"The last round ended {first} {votes:,.0f}, {second} {others:,.0f}."]
 
     def results(self) -> ResultTable:
         """The candidates for readers; refused where only names were released."""
