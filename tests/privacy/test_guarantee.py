@@ -111,6 +111,11 @@ def test_to_local_dp():
         Guarantee(ITEM_POSITION, Fraction(1)).to_local_dp()
 
 
+@pytest.mark.parametrize(("unit", "fact"), [("one voter", "how that voter voted"), ("one ballot", "it")])
+def test_what_a_reader_was_unsure_of_fits_the_unit(unit, fact):
+    assert f"50:50 about {fact} can become at most 73.2% sure" in Guarantee(unit, Fraction(1), local=False).explain()
+
+
 def numbers(text):
     return [float(found.replace(",", "")) for found in re.findall(r"\d[\d,]*\.?\d*(?:e[+-]?\d+)?", text)]
 

@@ -222,8 +222,9 @@ class Guarantee:
                 "then the release can rule some of its values out with certainty."
             )
         whose = "each person's own epsilon, at most " if self.personal else "epsilon "
+        fact = "how that voter voted" if self.protects.startswith(VOTER) else "it"
         return (
-            f"someone who was 50:50 about it {certainty(self.epsilon)}, whatever else they know "
+            f"someone who was 50:50 about {fact} {certainty(self.epsilon)}, whatever else they know "
             f"({whose}{_number(self.epsilon)}"
             + (f", except with probability {_number(self.delta)}" if self.delta else "")
             + ")."
