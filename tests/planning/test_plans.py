@@ -326,8 +326,8 @@ def test_a_plan_for_a_ranking_says_what_an_aggregate_needs_and_what_auto_takes()
     assert made.respondents["optimal"] > 1000 > 10 > made.respondents["ulam"]
     assert made.respondents["tiers"] is None
     told = plan_report(made)
-    assert "By default privatize uses ulam, which needs the fewest respondents." in told.words[0]
-    assert told.tables[0].heads[-1] == "respondents for one"
+    assert "By default privatize uses ulam, because averages need the fewest respondents with it." in told.words[0]
+    assert told.tables[0].heads[-1] == "respondents for one (win rates)"
     assert {row[0]: row[-1] for row in told.tables[0].rows}["ulam"] == "4.66"
     assert "By default" not in plan_report(rankdp.plan("ranking", items=6, epsilon=4)).words[0]
     assert "respondents" not in plan_report(plan("scores", epsilon=1, **PUBLIC["scores"])).records[0]

@@ -291,6 +291,11 @@ def serving(items: int) -> tuple[str, ...]:
     return tuple(name for name, kind in MECHANISMS.items() if kind.serves(items))
 
 
+def compared_by(items: int, protect: Protect) -> str:
+    """In which statistic ``respondents_for_one`` counts."""
+    return "win rates" if items <= _PAIRS_UP_TO and protect == "position" else "mean ranks"
+
+
 def respondents_for_one(candidate: RankingMechanism, protect: Protect = "position") -> float | None:
     """How many respondents are worth one true ranking to an unbiased aggregate.
 
@@ -313,7 +318,7 @@ def respondents_for_one(candidate: RankingMechanism, protect: Protect = "positio
         None if its noise cannot be debiased.
     """
     items, most = candidate.items, candidate.position_law_up_to
-    pairs = items <= _PAIRS_UP_TO and protect == "position"
+    pairs = compared_by(items, protect) == "win rates"
     if ("pairs" if pairs else "ranks") not in candidate.debiasable or (
         most is not None and items > most and candidate.unbiased_ranks() is None
     ):

@@ -120,7 +120,7 @@ class Plan:
         at = f"at epsilon {short(self.epsilon)}: "
         heads = ["option", *(["epsilon needed"] if self.target is not None else [])]
         heads += [(at if place == 0 else "") + self.request.words(measure) for place, measure in enumerate(measures)]
-        heads += ["respondents for one"] if self.compares_respondents else []
+        heads += [self.situation.respondents_head] if self.compares_respondents else []
         rows = []
         for choice in self.choices:
             needs = "–" if math.isnan(choice.accuracy[self.measure.name]) else short(choice.epsilon)

@@ -17,7 +17,16 @@ from rankdp.inference.draws import reach
 from rankdp.mechanisms.rankings.kendall_ball import KendallBall
 from rankdp.mechanisms.rankings.tiers import Tiered
 from rankdp.mechanisms.rankings.top_ball import MOST_LISTED, TopBall
-from rankdp.mechanisms.registry import MECHANISMS, Protect, Purpose, mechanism, named, respondents_for_one, serving
+from rankdp.mechanisms.registry import (
+    MECHANISMS,
+    Protect,
+    Purpose,
+    compared_by,
+    mechanism,
+    named,
+    respondents_for_one,
+    serving,
+)
 from rankdp.mechanisms.shuffled import outside_sentence
 from rankdp.planning.situation import EXACT, PAIRS, TOP, WIN_RATE, Measure, Request, Situation
 from rankdp.privacy.guarantee import UNITS, odds_factor
@@ -53,6 +62,11 @@ class OneRanking(Situation):
         balls = [f"{TopBall.name}-{k}"] if self.protect == "ranking" and k <= MOST_LISTED else []
         return (*self.options, *(named(name, [k, self.items - k]) for name in tiered), *balls)
 
+    @property
+    def respondents_head(self) -> str:
+        """Says by which statistic, because the table of promises counts mean ranks."""
+        return f"respondents for one ({compared_by(self.items, self.protect)})"
+
     def respondents(self, option: str, epsilon: float) -> float | None:
         """From the unbiased estimator of the mechanism; none for lists, which tell less than rankings."""
         made = mechanism(option, self.items, epsilon, protect=self.protect)
@@ -61,7 +75,11 @@ class OneRanking(Situation):
     def advice(self, best: str, epsilon: float) -> str:
         """What ``auto`` uses by default, if that is another mechanism."""
         taken = type(mechanism("auto", self.items, epsilon, protect=self.protect)).name
-        return "" if taken == best else f"By default privatize uses {taken}, which needs the fewest respondents."
+        return (
+            ""
+            if taken == best
+            else f"By default privatize uses {taken}, because averages need the fewest respondents with it."
+        )
 
     def promises(self, epsilon: float) -> tuple[list[str], list[list[str]], str]:
         """One position and the whole answer side by side: heads, rows and a recommendation; no rows for long lists."""

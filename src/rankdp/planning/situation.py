@@ -121,6 +121,11 @@ class Situation(ABC):
         """What is compared for a top list of k."""
         return self.options
 
+    @property
+    def respondents_head(self) -> str:
+        """The head of the column with ``respondents``."""
+        return "respondents for one"
+
     def respondents(self, option: str, epsilon: float) -> float | None:
         """How many respondents are worth one true ranking to an unbiased aggregate; None where that is not known."""
         return None
