@@ -43,9 +43,9 @@ lint: $(DEV)  ## style, types and layers alone
 	@$(RUN) mypy --no-error-summary
 	@said=$$($(VENV)/bin/lint-imports --no-logo 2>&1) || { echo "$$said"; exit 1; }
 
-fuzz: $(DEV)  ## damaged files (FUZZ="--seed 1 --files 100000 --seconds 3600"), then raw rows (RANKDP_CASES=2000)
+fuzz: $(DEV)  ## damaged files (FUZZ="--seed 1 --files 100000 --seconds 3600"), then raw rows (RANKDP_CASES=200)
 	@$(RUN) tests.fuzzing $(FUZZ)
-	@RANKDP_CASES=$${RANKDP_CASES:-2000} $(PYTEST) tests/contracts/test_raw_rows.py
+	@RANKDP_CASES=$${RANKDP_CASES:-200} $(PYTEST) tests/contracts/test_raw_rows.py
 
 bench: $(DEV)  ## ours and the peers side by side, as ratios
 	@$(RUN) benchmarks

@@ -110,7 +110,7 @@ def _more(result: Election) -> list[str]:
     if result.quota is not None:
         low, high = result.quota_low or result.quota, result.quota_high or result.quota
         span = f" (the exact count's lies between {low:,.0f} and {high:,.0f})" if high > low else ""
-        said.append(f"The quota is {result.quota:,} votes{span}.")
+        said.append(f"The quota is {result.quota:,} vote{'s' * (result.quota != 1)}{span}.")
     if values := {name: value for one in result.rounds for name, value in one.transfers.items()}:
         told = ", ".join(f"{name} {value:.1%}" for name, value in values.items())
         said.append(f"Surplus passed on, as a share of the votes of the elected candidate: {told}.")
