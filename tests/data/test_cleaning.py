@@ -161,6 +161,9 @@ def test_a_scottish_ward_with_commas(tmp_path):
     path.write_text(WARD.replace("4,3,1,2", "4,3,1,9"))
     with pytest.raises(InputError, match="line 4: a candidate must be a number from 1 to 3"):
         Ballots.read(path)
+    path.write_text(WARD.replace("4,3,1,2", ",3,1,2"))  # no count: the first choice is not one
+    with pytest.raises(InputError, match="line 4: a ballot must be its count and candidates' numbers"):
+        Ballots.read(path)
 
 
 def test_the_four_lines_elect_ann(tmp_path):

@@ -211,7 +211,7 @@ def test_a_contest_that_officials_set_aside_counts_for_nobody(tmp_path):
     assert lost == {"Ann": 0, "Bob (Rob) Lee": SHARES, "Write-ins": 0}
 
 
-@pytest.mark.parametrize("damage", ["no manifest", "no list", "strange session", "no json"])
+@pytest.mark.parametrize("damage", ["no manifest", "no list", "strange session", "no session", "no json"])
 def test_damaged_json(tmp_path, damage):
     path = export(tmp_path, "json")
     if damage == "no manifest":
@@ -219,7 +219,8 @@ def test_damaged_json(tmp_path, damage):
     elif damage == "no list":
         (path / "CandidateManifest.json").write_text("[]")
     else:
-        (path / "CvrExport_2.json").write_text('{"Sessions": [{}]}' if damage == "strange session" else "{")
+        text = {"strange session": '{"Sessions": [{}]}', "no session": '{"Sessions": [{"Original": 7}]}'}
+        (path / "CvrExport_2.json").write_text(text.get(damage, "{"))
     with pytest.raises(InputError):
         Ballots.read(path)
 

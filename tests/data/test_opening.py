@@ -50,11 +50,23 @@ def test_cells_keep_a_plain_text_form():
 
 
 def test_a_refusal_names_the_row_that_excel_shows(tmp_path):
-    rows = [["voter", "rank_1", "rank_2"], ["u", "a", "b"], ["", "", ""], ["w", "a", "a"]]
+    rows = [["voter", "rank_1", "rank_2"], ["u", "a", "b"], ["v", "b", "a"], ["w", "a", "a"], ["", "", ""]]
     path = workbook(tmp_path / "poll.xlsx", Sheet=rows)
     assert "poll.xlsx, row 4: 'a' is listed twice" in refused(lambda: Rankings.read(path))
     path = workbook(tmp_path / "wide.xlsx", Sheet=[*rows[:2], ["w", "a", "b", "stray"]])
     assert "row 3: a cell is in a column that the header does not name" in refused(lambda: Rankings.read(path))
+
+
+def test_a_blank_row_of_a_sheet_may_be_a_ballot(tmp_path):
+    """The number of ballots is public: passing over a blank one would tell that somebody ranked nobody."""
+    ballots = [["rank_1", "rank_2"], ["a", "b"], ["b", "a"], ["a", ""]]
+    ballots[2] = ["", " "]
+    path = workbook(tmp_path / "ballots.xlsx", Sheet=ballots)
+    assert "ballots.xlsx, row 3: the row is blank and rows follow it; delete it, or" in refused(
+        lambda: Ballots.read(path)
+    )
+    ballots[2] = ["blank", ""]
+    assert Ballots.read(workbook(path, Sheet=ballots)).count == 3
 
 
 def test_damaged_and_large_workbooks_are_refused(tmp_path, monkeypatch):

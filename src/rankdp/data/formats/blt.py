@@ -8,9 +8,9 @@
     "Ann" "Bob" "Cid" "Dan"
     "Title"
 
-Lines do not matter up to the closing 0, commas count as spaces, and # begins a comment. Names are in quotes, or one
-per line as councils publish them: without quotes, with quotes inside quotes, with commas behind, or with a party in
-quotes of its own ("Ann" "Labour" becomes Ann (Labour)). Candidates of one name are kept apart by their numbers.
+A ballot ends with 0 on the line where it begins, commas count as spaces, and # begins a comment. Names are in quotes,
+or one per line as councils publish them: without quotes, with quotes inside quotes, with commas behind, or with a party
+in quotes of its own ("Ann" "Labour" becomes Ann (Labour)). Candidates of one name are kept apart by their numbers.
 Withdrawn candidates are taken off every ballot; a place that was left out has the index -1. `BltFile.notes` says what
 was done.
 """
@@ -31,7 +31,7 @@ _QUOTED = re.compile(r'"([^"]*)"')
 _NUMBERED = re.compile(r"\s*#\s*ALTERNATIVE NAME \d+:")  # PrefLib's way to name a candidate
 _QUOTED_LINE = re.compile(r'(?:"[^"]*"[\s,]+)*"[^"]*"[\s,]*')
 _WITH_PARTY = re.compile(r'([^"]+)"[\s,]*"([^"]+)')
-_BALLOT = re.compile(r"[0-9][0-9\s,=-]*[\s,]0[\s,]*")
+_BALLOT = re.compile(r"(?:[0-9][0-9\s,=-]*[\s,])?0[\s,]*")
 _MOST_CANDIDATES = 10_000
 
 
@@ -104,11 +104,14 @@ class BltFile:
             rule = "a ballot must begin with how often it was cast, and 0 ends the ballots"
             raise self.problem(line, f"{rule}; got {token[:60]!r}")
         groups: Groups = []
-        while (preference := self._next("the 0 that ends a ballot"))[1] != "0":
-            left_out = preference[1] == "-"
-            ones = [] if left_out else preference[1].split("=")
-            groups.append([-1] if left_out else [self._candidate(preference[0], one, count) for one in ones])
-        return line, int(token), groups
+        while True:
+            at, said = self._next("the 0 that ends a ballot")
+            if at != line:  # the next ballot's line
+                raise self.problem(line, "a ballot must end with 0 on its own line")
+            if said == "0":
+                return line, int(token), groups
+            ones = [] if said == "-" else said.split("=")
+            groups.append([-1] if said == "-" else [self._candidate(at, one, count) for one in ones])
 
     def _numbers(self) -> Iterator[tuple[int, str]]:
         """The tokens with their lines; `_names` reads the lines that are left after the closing 0."""

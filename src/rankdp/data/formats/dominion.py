@@ -72,7 +72,7 @@ class Dominion:
                     if own := [one for one in _contests(session) if one["Id"] == number]:
                         marks = [mark for one in own if not self._invalid(one) for mark in one["Marks"]]
                         found[self._said(marks, contest)] += 1
-            except (KeyError, TypeError, ValueError) as error:
+            except (AttributeError, KeyError, TypeError, ValueError) as error:
                 raise InputError(f"{self.path}, {file.name}: a session is not as it should be ({error!r})") from None
             tell("reading", done + 1, len(files))
         return found

@@ -1,9 +1,10 @@
 """Excel workbooks (`.xlsx`), by calamine: one sheet is one table, its first row names the columns.
 
 Cells become text without a guess at types: a text as it is, a whole number without a point (Excel keeps 3 as 3.0), any
-other number as Python writes it, true and false in small letters, a date in ISO form. Rows without any text are passed
-over, as in CSV. A sheet is loaded whole, from the first cell to the last row and column that any cell names; a workbook
-that unpacks to more than `LARGEST` bytes, or has a sheet of more than `MOST_CELLS`, is refused before.
+other number as Python writes it, true and false in small letters, a date in ISO form. A blank row above others is
+refused, since it could be a ballot that ranks nobody; blank rows at the end are no rows. A sheet is loaded whole, from
+the first cell to the last row and column that any cell names; a workbook that unpacks to more than `LARGEST` bytes, or
+has a sheet of more than `MOST_CELLS`, is refused before.
 """
 
 from __future__ import annotations
@@ -106,12 +107,20 @@ class ExcelFile(TableFile):
         yield pa.RecordBatch.from_arrays(texts, list(columns))
 
     def _cells(self) -> Iterator[tuple[int, list[str | None]]]:
-        """The number and the texts of every row below the header that says anything."""
-        width = len(self.names)
+        """The number and the texts of every row below the header; the last one says something."""
+        width, blank = len(self.names), 0
         for number, row in _rows(self.path, self.sheet):
             texts = [_text(cell) for cell in row]
-            if number == 1 or not any(texts):
+            if number == 1:
                 continue
+            if not any(texts):
+                blank = blank or number
+                continue
+            if blank:
+                raise InputError(
+                    f"{self.path}, row {blank}: the row is blank and rows follow it; delete it, or write 'blank' into "
+                    "it if it is a ballot that ranks nobody"
+                )
             if any(texts[width:]):
                 raise InputError(f"{self.path}, row {number}: a cell is in a column that the header does not name")
             yield number, texts[:width] + [None] * (width - len(texts))

@@ -40,9 +40,9 @@ def counted_ward(path: str, encoding: str | None = None) -> CountedOrders:
     """The candidates of a ward and its distinct ballots with their counts."""
     rows: list[tuple[int, list[str]]] = []
     for line, text in lines_of(path, whole(path, encoding)):
-        cells = [cell.strip() for cell in next(csv.reader(io.StringIO(text)), []) if cell.strip()]
-        if cells:
-            rows.append((line, cells))
+        cells = [cell.strip() for cell in next(csv.reader(io.StringIO(text)), [])]
+        if any(cells):
+            rows.append((line, [cells[0], *filter(None, cells[1:])]))
     count = int(rows[0][1][0])
     named = [(line, cells) for line, cells in rows if _CANDIDATE.fullmatch(cells[0])]
     if len(named) != count or any(len(cells) < 2 for _, cells in named):
@@ -59,6 +59,6 @@ def counted_ward(path: str, encoding: str | None = None) -> CountedOrders:
         if any(not 1 <= one <= count for one in order):
             raise InputError(f"{path}, line {line}: a candidate must be a number from 1 to {count}")
         counted.append((many, [[one - 1] for one in order]))
-    ward = [", ".join(cells).strip('"') for line, cells in rows if line > named[-1][0]]
+    ward = [", ".join(filter(None, cells)).strip('"') for line, cells in rows if line > named[-1][0]]
     notes.append(seats_note(int(rows[0][1][1])))
     return CountedOrders.of(path, names, counted, None, notes, "".join(ward[:1]))
