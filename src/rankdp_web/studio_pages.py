@@ -18,6 +18,7 @@ from starlette.responses import FileResponse, RedirectResponse, Response
 
 from rankdp.data.atomic import make_directory, write_whole
 from rankdp.data.cells import check_items
+from rankdp.data.private_files import tighten
 from rankdp.errors import InputError, RankdpError
 from rankdp.planning.situation import LEAST, MOST
 from rankdp.privacy.exact import positive, rational
@@ -85,8 +86,12 @@ class Studio:
             return None
 
     def keep(self, draft: Draft) -> Draft:
-        """Keep a draft in a file, so that it survives the studio; the oldest are removed when there are many."""
+        """Keep a draft in a file, so that it survives the studio; the oldest are removed when there are many.
+
+        Drafts name what is in a file before anybody has confirmed that it may be public: only their owner reaches them.
+        """
         make_directory(self._place)
+        tighten(self._place)
         write_whole(self._place / f"{draft.id}.json", json.dumps(draft.to_dict()).encode())
         for old in self._kept()[_MOST_DRAFTS:]:
             old.unlink(missing_ok=True)

@@ -11,6 +11,7 @@ import re
 import runpy
 import shlex
 import socket
+import stat
 from dataclasses import replace
 
 import pytest
@@ -38,6 +39,7 @@ from rankdp.privacy.ledger import Ledger
 from rankdp.progress import tell
 from rankdp.publish.ballot_rules import RULES
 from rankdp_web.studio_draft import Draft
+from rankdp_web.studio_pages import DRAFTS
 from rankdp_web.studio_plan import answer, certainty, rounded_up
 from rankdp_web.studio_progress import Progress
 from rankdp_web.studio_release import FOLDER, Releases
@@ -406,6 +408,17 @@ def test_drafts_survive_the_studio(desk):
     assert "<dd>0.7</dd>" in again.get(f"/w/{draft}/release").text
     assert "Released" in press(again, draft).text
     assert "Not finished yet" not in again.get("/").text
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")
+def test_drafts_name_items_of_the_file_and_are_for_their_owner_alone(desk, client):
+    name = name_of(post(client, "/open", path=str(desk / FILES["comparisons"])))
+    place = desk / FOLDER / DRAFTS
+    assert json.loads((place / f"{name}.json").read_text())["items"]
+    assert stat.S_IMODE(place.stat().st_mode) == 0o700
+    place.chmod(0o755)  # as an earlier version left it
+    name_of(post(client, "/open", path=str(desk / FILES["comparisons"])))
+    assert stat.S_IMODE(place.stat().st_mode) == 0o700
 
 
 def test_damaged_rows_are_decided_first(desk, client):

@@ -26,7 +26,7 @@ def make_private(path: str | os.PathLike[str]) -> None:
 
 
 def tighten(path: str | os.PathLike[str]) -> None:
-    """Take the rights of group and others from a database of this user and from its companions.
+    """Take the rights of group and others from a database of this user and from its companions, or from a directory.
 
     A file of another user, or on a disk that cannot be written, stays as it is.
     """
