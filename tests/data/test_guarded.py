@@ -91,3 +91,17 @@ def test_a_parser_that_loses_rows_is_noticed(tmp_path, monkeypatch):
     monkeypatch.setattr(guarded.Guard, "_checked", counting_one_more)
     with pytest.raises(InputError, match="the file holds 3 rows and 2 were read"):
         rows_of(path)
+
+
+@pytest.mark.parametrize("chunk", [1, 3, 1 << 20])
+def test_a_blank_line_of_one_column_may_be_a_ballot(tmp_path, monkeypatch, chunk):
+    """The number of ballots is public: passing over a blank one would tell that somebody ranked nobody."""
+    monkeypatch.setattr(guarded, "_CHUNK", chunk)
+    path = tmp_path / "table.csv"
+    for text, line in (("x\na\n\nb\n", 3), ("x\n\na\n", 2), ("x\r\na\r\nb\r\n\r\n\r\nc", 4), ('x\n"a\n\n"\n\nb\n', 5)):
+        path.write_bytes(text.encode())
+        with pytest.raises(InputError, match=f"line {line}: the line is blank and lines follow it; delete it, or"):
+            rows_of(path)
+    for text, rows in (("x\na\n\n\n", 1), ('x\na\n""\nb\n', 3), ('x\n"a\n\n"\nb\n', 2), ("x,y\na,b\n\nb,a\n", 2)):
+        path.write_bytes(text.encode())
+        assert len(rows_of(path)) == rows

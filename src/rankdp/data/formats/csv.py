@@ -9,7 +9,8 @@ of it lets through what RFC 4180 allows and nothing else. Every quote toggles be
 opens must come after a separator, a line end or a quote, one that closes before one of these. So every row has an even
 number of quotes on its own. A row that is put in its place either has one too, and the rows around it are read as
 before, or leaves the file with a quote that never closes, and the file is refused. Line ends become LF, and the rows
-that pass are counted: the parser must deliver as many.
+that pass are counted: the parser must deliver as many. Blank lines are no rows; where there is one column, a blank line
+above others could be a ballot that ranks nobody, and is refused.
 """
 
 from __future__ import annotations
@@ -87,12 +88,13 @@ def _question_name(name: str, asked: str) -> str:
 class Guard(io.RawIOBase):
     """A CSV file (its bytes, decompressed) as checked UTF-8 with LF at line ends.
 
-    ``tell`` is called with the number of bytes that have been read.
+    ``alone`` says that there is one column; ``tell`` is called with the number of bytes that have been read.
     """
 
-    def __init__(self, path: str, file: IO[bytes], separator: str, tell: Callable[[int], None]) -> None:
+    def __init__(self, path: str, file: IO[bytes], separator: str, alone: bool, tell: Callable[[int], None]) -> None:
         super().__init__()
         self._path, self._file, self._tell = path, file, tell
+        self._alone, self._blank = alone, 0
         self._edges = np.zeros(256, bool)
         self._edges[[_FEED, _QUOTE, ord(separator)]] = True
         self._ready, self._tail, self._read, self._lines = memoryview(b""), b"", 0, 0
@@ -168,10 +170,23 @@ class Guard(io.RawIOBase):
         else:
             self.records += len(feeds) - 1
         self.records -= len(blank)
+        if self._alone:
+            self._check_blank(np.searchsorted(feeds, blank), len(feeds) - 1)
         self._lines += len(feeds) - 1
         if self._ended and self._inside:
             raise InputError(f"{self._path}, line {self._opened}: a quote is opened here and never closed")
         return data
+
+    def _check_blank(self, blank: Any, lines: int) -> None:
+        """Refuse a blank line above others; ``blank`` are numbers of the ``lines`` of a block, from 1."""
+        said = np.setdiff1d(np.arange(1, lines + 1), blank)
+        if len(blank):
+            self._blank = self._blank or self._lines + int(blank[0])
+        if self._blank and len(said) and self._lines + said[-1] > self._blank:
+            raise InputError(
+                f"{self._path}, line {self._blank}: the line is blank and lines follow it; delete it, or write 'blank' "
+                "into it if it is a ballot that ranks nobody"
+            )
 
     def _check_quotes(self, text: Any, quotes: Any, data: bytes) -> None:
         opens, closes = quotes[self._inside :: 2], quotes[1 - self._inside :: 2]
@@ -203,7 +218,8 @@ class CsvFile(TableFile):
         kinds = {name: text if name in plain else coded for name in columns}
         size, rows = None if codec(self.path) else Path(self.path).stat().st_size, 0
         with opened(self.path, encoding=self.encoding) as file:
-            guard = Guard(self.path, file, self.separator, lambda done: tell("reading", done, size))
+            alone = len(self.names) == 1
+            guard = Guard(self.path, file, self.separator, alone, lambda done: tell("reading", done, size))
             try:
                 with pa_csv.open_csv(
                     pa.PythonFile(io.BufferedReader(guard, block), "r"),
