@@ -19,13 +19,13 @@ _COUNTED = {
     "borda": "Borda points: one for every candidate ranked lower on a ballot, a half for every one tied with it or, "
     "like it, not listed.",
     "irv": "Every round counts each ballot for the highest continuing candidate on it; the last one is eliminated. A "
-    "ballot that lists no continuing candidate is exhausted. A candidate's votes are the votes in its last round. In "
-    "brackets: the change since the round before.",
+    "ballot that lists no continuing candidate is exhausted. The table has the votes of each candidate's last round. "
+    "In brackets: the change since the round before.",
     "stv": "Every round counts each ballot for the highest continuing candidate on it. Whoever reaches the quota "
     "(Droop's: the votes divided by the seats plus one, plus one) is elected, and the surplus over it is passed on: "
     "all their ballots move to the next candidate at a reduced value (Gregory's method, weighted inclusive). If no "
-    "surplus is left, the last one is eliminated. A ballot that lists no continuing candidate is exhausted. A "
-    "candidate's votes are the votes in its last round. In brackets: the change since the round before.",
+    "surplus is left, the last one is eliminated. A ballot that lists no continuing candidate is exhausted. The "
+    "table has the votes of each candidate's last round. In brackets: the change since the round before.",
     "kemeny": f"{_MARGINS} Kemeny's order overrules the fewest of the voters' preferences between two candidates. "
     f"{_POINTS}",
     "copeland": f"{_MARGINS} {_DUELS}",
@@ -100,7 +100,7 @@ def _more(result: Election) -> list[str]:
     """What the margins or the rounds say in addition to the winners, and what orders the rows where scores do not."""
     said, nobody = [], "no candidate beats every other in the released margins"
     if result.rounds:
-        said.append("In the order of the count. Votes are the votes in a candidate's last round.")
+        said.append("In the order of the count, with the votes of each candidate's last round.")
     elif result.margins is not None and result.scores:
         said.append("The margins between pairs make the order, not the Borda points.")
     if result.margins is not None and result.rule != "condorcet":

@@ -25,7 +25,7 @@ from typing import IO, Any
 import numpy as np
 
 from rankdp.data.cells import first_line
-from rankdp.data.formats.texts import LONGEST_LINE, TableFile, broken, codec, not_utf8, opened
+from rankdp.data.formats.texts import LONGEST_LINE, TableFile, blank_above, broken, codec, not_utf8, opened
 from rankdp.errors import InputError
 from rankdp.lazy import LazyModule
 from rankdp.progress import tell
@@ -179,14 +179,11 @@ class Guard(io.RawIOBase):
 
     def _check_blank(self, blank: Any, lines: int) -> None:
         """Refuse a blank line above others; ``blank`` are numbers of the ``lines`` of a block, from 1."""
-        said = np.setdiff1d(np.arange(1, lines + 1), blank)
+        filled = np.setdiff1d(np.arange(1, lines + 1), blank)
         if len(blank):
             self._blank = self._blank or self._lines + int(blank[0])
-        if self._blank and len(said) and self._lines + said[-1] > self._blank:
-            raise InputError(
-                f"{self._path}, line {self._blank}: the line is blank and lines follow it; delete it, or write 'blank' "
-                "into it if it is a ballot that ranks nobody"
-            )
+        if self._blank and len(filled) and self._lines + filled[-1] > self._blank:
+            raise blank_above(self._path, "line", self._blank)
 
     def _check_quotes(self, text: Any, quotes: Any, data: bytes) -> None:
         opens, closes = quotes[self._inside :: 2], quotes[1 - self._inside :: 2]

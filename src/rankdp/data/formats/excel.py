@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rankdp.data.cells import first_line
-from rankdp.data.formats.texts import TableFile
+from rankdp.data.formats.texts import TableFile, blank_above
 from rankdp.errors import InputError, Setting
 from rankdp.lazy import LazyModule
 
@@ -117,10 +117,7 @@ class ExcelFile(TableFile):
                 blank = blank or number
                 continue
             if blank:
-                raise InputError(
-                    f"{self.path}, row {blank}: the row is blank and rows follow it; delete it, or write 'blank' into "
-                    "it if it is a ballot that ranks nobody"
-                )
+                raise blank_above(self.path, "row", blank)
             if any(texts[width:]):
                 raise InputError(f"{self.path}, row {number}: a cell is in a column that the header does not name")
             yield number, texts[:width] + [None] * (width - len(texts))

@@ -156,6 +156,14 @@ def lines_of(path: str, content: bytes) -> Iterator[tuple[int, str]]:
             raise not_utf8(path, number, raw) from None
 
 
+def blank_above(path: str, row: str, number: int) -> InputError:
+    """What refuses a blank row that others follow; ``row`` is what the format calls it."""
+    return InputError(
+        f"{path}, {row} {number}: the {row} is blank and {row}s follow it; delete it, or write 'blank' into it if it "
+        "is a ballot that ranks nobody"
+    )
+
+
 def broken(path: str, error: OSError) -> OSError | InputError:
     """A failure to decompress as a sentence; a failure of the system stays what it is."""
     if codec(path) is None or error.errno:
